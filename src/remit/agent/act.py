@@ -1,0 +1,229 @@
+"""A turn's tool calls: n steps side by side, each of them allowed, asked about or refused."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from remit.agent.plan import Plan
+from remit.agent.state import AgentState, Decision, not_run
+from remit.kernel.facts import Ask
+from remit.kernel.run import ActiveRun
+from remit.tools.abandoned import Abandoned
+from remit.tools.approval import asks, digest
+from remit.tools.arguments import ArgumentsError
+from remit.tools.context import ToolContext
+from remit.tools.execute import execute
+from remit.tools.tool import Tool
+from remit.values import codec
+from remit.values.content import Call
+from remit.values.events import ToolProgressEvent
+from remit.values.messages import ToolMessage
+from remit.values.results import Pending
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """The call may run, with these checked arguments."""
+
+    tool: Tool
+    checked: Any
+    context: Any
+
+
+Gate = Ready | Ask | ToolMessage
+
+
+def step_name(turn: int, number: int) -> str:
+    """The name of a call's step, and the key of the question about it."""
+    return f"turn:{turn}/call:{number}"
+
+
+class Actor:
+    """Runs the calls of one drive's turns."""
+
+    def __init__(self, plan: Plan, abandoned: Abandoned, run: ActiveRun) -> None:
+        self._plan = plan
+        self._abandoned = abandoned
+        self._run = run
+        self._deps: Any = None
+        self._has_deps = plan.deps is None
+
+    async def act(self, state: AgentState) -> list[Ask]:
+        """Give every open call its result, or a question to wait with. The questions are given
+        back in call order; every other call has run, and its result is recorded."""
+        turn = len(state.turns) - 1
+        before = state.calls_asked - len(state.open_calls)
+        todo = [
+            partial(self._call, turn, number, call, before + number)
+            for number, call in enumerate(state.open_calls)
+            if call.id not in state.results
+        ]
+        await self._build_deps()
+        if len(todo) == 1:
+            asked = [await todo[0]()]
+        else:
+            asked = await self._side_by_side(todo)
+        return [ask for ask in asked if ask is not None]
+
+    async def _side_by_side(self, todo: Sequence[Callable[[], Any]]) -> list[Ask | None]:
+        room = asyncio.Semaphore(self._plan.parallel)
+
+        async def one(call: Callable[[], Any]) -> Ask | None:
+            async with room:
+                found: Ask | None = await call()
+                return found
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(one(call)) for call in todo]
+        except BaseExceptionGroup as group:
+            # What ends one call for good ends the turn: it goes on as itself.
+            raise group.exceptions[0] from None
+        return [task.result() for task in running]
+
+    async def _call(self, turn: int, number: int, call: Call, ordinal: int) -> Ask | None:
+        name = step_name(turn, number)
+        gate = await self._gate(name, turn, call, ordinal)
+        match gate:
+            case Ask():
+                return gate
+            case ToolMessage():
+                await self._run.step(name, partial(_same, gate), ToolMessage)
+            case Ready():
+                await self._outwait(gate.tool, turn)
+                await self._run.step(name, partial(self._execute, call, gate), ToolMessage)
+        return None
+
+    async def _gate(self, name: str, turn: int, call: Call, ordinal: int) -> Gate:
+        """Whether the call may run. The order matters: nobody is asked about a call that could
+        not run, and a decision is looked at only for the arguments that it was made for."""
+        tool = self._plan.tools.get(call.name) if call.misnamed is None else None
+        limit = self._plan.budget.tool_calls
+        if limit is not None and ordinal >= limit:
+            return not_run(call, f"the run may make {limit} tool calls")
+        if tool is None:
+            return self._unknown(call)
+        if call.malformed is not None:
+            return _error(call, "The arguments are not a JSON object. Send them as one.")
+        try:
+            checked = tool.check(call.arguments)
+        except ArgumentsError as error:
+            return _error(call, str(error))
+        context = self._context(turn, call)
+        answered = self._run.answer(name)
+        if answered is not None:
+            decision = codec.convert(answered.value, Decision)
+            return _decided(decision, call) or Ready(tool, checked, context)
+        why = await asks(
+            tool, checked, context, clock=self._run.clock, abandoned=self._abandoned
+        )
+        if why is None:
+            return Ready(tool, checked, context)
+        question = Pending(
+            id=call.id,
+            tool=call.name,
+            arguments=tool.canonical(call.arguments),
+            why=why,
+            digest=digest(call.name, call.arguments),
+        )
+        return Ask(name, question)
+
+    async def _execute(self, call: Call, ready: Ready) -> ToolMessage:
+        left_before = self._abandoned.total
+        try:
+            outcome = await execute(
+                ready.tool,
+                ready.checked,
+                ready.context,
+                clock=self._run.clock,
+                abandoned=self._abandoned,
+                grace=self._run.hold.grace,
+            )
+        finally:
+            if self._abandoned.total > left_before:
+                self._run.left_behind = True
+        return ToolMessage(call.id, call.name, outcome.text, outcome.status)
+
+    async def _outwait(self, tool: Tool, turn: int) -> None:
+        """A call that a dead process may have been running starts when that one must be over."""
+        asked_at = self._run.recorded_at(f"turn:{turn}/think")
+        if asked_at is None or asked_at > self._run.resumed_at:
+            return
+        longest = self._run.hold.grace
+        if not tool.is_async and tool.seconds is not None:
+            longest = max(longest, tool.seconds)
+        await self._run.outwait(longest)
+
+    def _context(self, turn: int, call: Call) -> ToolContext[Any]:
+        run = self._run
+        return ToolContext(
+            run_id=run.id,
+            turn=turn,
+            call_id=call.id,
+            idempotency_key=call.key,
+            user=run.asked.user,
+            tenant=run.asked.tenant,
+            grant=self._plan.granted,
+            attempt=run.hold.deaths + 1,
+            lease_token=run.hold.token,
+            deps=self._deps,
+            report=self._report(turn, call),
+        )
+
+    def _report(self, turn: int, call: Call) -> Callable[[str | None, float | None], None]:
+        numbers, attempt = count(), self._run.hold.deaths + 1
+
+        def tell(text: str | None, fraction: float | None) -> None:
+            self._run.show(
+                ToolProgressEvent(
+                    turn=turn,
+                    attempt=attempt,
+                    delta_id=next(numbers),
+                    call_id=call.id,
+                    text=text,
+                    fraction=fraction,
+                )
+            )
+
+        return tell
+
+    def _unknown(self, call: Call) -> ToolMessage:
+        names = ", ".join(self._plan.tools) or "none"
+        called = call.name if call.misnamed is None else call.misnamed
+        return ToolMessage(
+            call.id, call.name, f"There is no tool {called!r} here. Tools: {names}.", "refused"
+        )
+
+    async def _build_deps(self) -> None:
+        if self._has_deps or self._plan.deps is None:
+            return
+        built = self._plan.deps(self._run.asked.user, self._run.asked.tenant)
+        self._deps = await built if inspect.isawaitable(built) else built
+        self._has_deps = True
+
+
+def _decided(decision: Decision, call: Call) -> ToolMessage | None:
+    """The result of a call that a person refused; None for one that may run."""
+    if decision.verdict == "deny":
+        reason = f": {decision.reason}" if decision.reason else "."
+        return ToolMessage(call.id, call.name, f"A person refused this call{reason}", "denied")
+    bound = decision.verdict == "edit" or decision.digest == digest(call.name, call.arguments)
+    if not bound:
+        return ToolMessage(
+            call.id, call.name, "The decision was made for other arguments. Not run.", "refused"
+        )
+    return None
+
+
+def _error(call: Call, text: str) -> ToolMessage:
+    return ToolMessage(call.id, call.name, text, "error")
+
+
+async def _same(message: ToolMessage) -> ToolMessage:
+    return message

@@ -1,0 +1,184 @@
+"""The frozen description of an agent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from remit.agent.asking import Asking
+from remit.agent.budget import Budget
+from remit.agent.grants import allowed, grant
+from remit.agent.plan import DepsFactory, Plan
+from remit.agent.unkept import OnEvent, run_unkept, stream_unkept
+from remit.models.catalogue import Catalogue, check_name
+from remit.models.protocol import Card, Model
+from remit.tools.tool import Tool
+from remit.values.errors import ConfigError
+from remit.values.events import Event
+from remit.values.identity import Caller
+from remit.values.results import Result
+
+Deps = TypeVar("Deps")
+Output = TypeVar("Output")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent(Generic[Deps, Output]):
+    """Who answers: a model with instructions, tools and bounds. Cheap, and made without I/O.
+
+    `budget` is required. `grant` holds the capabilities that its tools may need. `model` is a
+    `provider:name` of the `catalogue`, or a Model. `parallel` is how many calls of one turn run
+    at once. `max_output` is the most tokens that one answer may have. Runs keep the `version`
+    that they began with. Raises ConfigError for an agent that cannot work.
+    """
+
+    name: str
+    model: str | Model
+    budget: Budget
+    instructions: str = ""
+    tools: Sequence[Tool] = ()
+    grant: Iterable[str] = frozenset()
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    parallel: int = 4
+    max_output: int = 4096
+    version: str = "1"
+
+    def __post_init__(self) -> None:
+        _check_words(self)
+        _check_tools(self)
+        object.__setattr__(self, "tools", tuple(self.tools))
+        object.__setattr__(self, "grant", grant(self.grant, f"grant of agent {self.name!r}"))
+        _check_model(self)
+
+    def replace(self, **changes: Any) -> Agent[Deps, Output]:
+        """The same agent with `changes`, checked like a new one."""
+        unknown = sorted(set(changes) - set(self.__dataclass_fields__))
+        if unknown:
+            raise ConfigError(f"Agent has no {', '.join(unknown)}: it cannot be replaced")
+        return replace(self, **changes)
+
+    @property
+    def granted(self) -> frozenset[str]:
+        """`grant` as a set."""
+        return frozenset(self.grant)
+
+    @property
+    def card(self) -> Card:
+        """What is known of the agent's model."""
+        if isinstance(self.model, str):
+            return self.catalogue.card(self.model)
+        return self.model.card
+
+    def plan(self, granted: frozenset[str], deps: DepsFactory | None = None) -> Plan:
+        """The agent, ready to run inside `granted`: its own grant narrows that further.
+
+        Raises ConfigError where its model has no adapter.
+        """
+        inside = self.granted & granted
+        model = self.model
+        return Plan(
+            name=self.name,
+            version=self.version,
+            model=self.catalogue.model(model) if isinstance(model, str) else model,
+            instructions=self.instructions,
+            tools=allowed(self.tools, inside),
+            granted=inside,
+            budget=self.budget,
+            parallel=self.parallel,
+            max_output=min(self.max_output, self.card.max_output or self.max_output),
+            deps=deps,
+        )
+
+    async def run(
+        self,
+        message: str,
+        *,
+        user: str | None = None,
+        tenant: str | None = None,
+        by: Caller | None = None,
+        deps: Deps | None = None,
+        on_event: OnEvent | None = None,
+    ) -> Result:
+        """Run without a store: nothing is kept, and a run that waits for approval ends there.
+
+        `on_event` gets every event in order and is awaited; what it raises ends the run. Raises
+        ConfigError and UserIdError before anything runs, ProviderError and
+        ConnectionFailedError from the model's provider, with what was done so far.
+        """
+        asking = Asking(message=message, user=user, tenant=tenant, by=by)
+        return await run_unkept(self._own_plan(deps), asking, on_event)
+
+    def stream(
+        self,
+        message: str,
+        *,
+        user: str | None = None,
+        tenant: str | None = None,
+        by: Caller | None = None,
+        deps: Deps | None = None,
+    ) -> AsyncIterator[Event]:
+        """The events of `run`, ending with `done` (`pending` where it waits for approval).
+
+        Leaving the iteration early cancels the run.
+        """
+        asking = Asking(message=message, user=user, tenant=tenant, by=by)
+        return stream_unkept(self._own_plan(deps), asking)
+
+    def _own_plan(self, deps: Deps | None) -> Plan:
+        return self.plan(self.granted, lambda user, tenant: deps)
+
+
+def _check_words(agent: Agent[Any, Any]) -> None:
+    name = agent.name
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise ConfigError(f"agent name {name!r}: use 1 to 64 ASCII letters, digits, _ and -")
+    if not isinstance(agent.version, str) or _NAME.fullmatch(agent.version) is None:
+        raise ConfigError(
+            f"version {agent.version!r} of agent {name!r}: use 1 to 64 letters, digits, _ and -"
+        )
+    if not isinstance(agent.budget, Budget):
+        raise ConfigError(
+            f"agent {name!r} needs budget=Budget(turns=…) or Budget(cost=…), not {agent.budget!r}"
+        )
+    if not isinstance(agent.instructions, str):
+        raise ConfigError(f"instructions of agent {name!r} must be text")
+    for option in ("parallel", "max_output"):
+        value = getattr(agent, option)
+        if type(value) is not int or value < 1:
+            raise ConfigError(f"{option} of agent {name!r} must be at least 1, not {value!r}")
+
+
+def _check_tools(agent: Agent[Any, Any]) -> None:
+    names: set[str] = set()
+    for tool in agent.tools:
+        if not isinstance(tool, Tool):
+            raise ConfigError(
+                f"{tool!r} is no tool of agent {agent.name!r}: mark the function with @tool"
+            )
+        if tool.name in names:
+            raise ConfigError(
+                f"agent {agent.name!r} has two tools named {tool.name!r}: give one another name="
+            )
+        names.add(tool.name)
+
+
+def _check_model(agent: Agent[Any, Any]) -> None:
+    if isinstance(agent.model, list | tuple):
+        raise ConfigError(
+            f"agent {agent.name!r}: a list of models is not there yet; give the first alone"
+        )
+    if isinstance(agent.model, str):
+        check_name(agent.model)
+    elif not all(hasattr(agent.model, part) for part in ("name", "card", "stream")):
+        raise ConfigError(
+            f"model {agent.model!r} of agent {agent.name!r} is no model: give 'provider:name' or"
+            " an object with name, card and stream"
+        )
+    if agent.budget.cost is not None and agent.card.pricing is None:
+        raise ConfigError(
+            f"agent {agent.name!r} has a cost budget and its model no rates: declare them with"
+            " catalogue=Catalogue({…: Card(pricing=Pricing(input=…, output=…))})"
+        )

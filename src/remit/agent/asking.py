@@ -1,0 +1,59 @@
+"""What somebody asks of an agent, checked before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from remit.agent.state import AgentInput
+from remit.kernel.facts import Asked
+from remit.values.content import Text, well_formed
+from remit.values.errors import ConfigError, UserIdError
+from remit.values.identity import Caller, is_id
+from remit.values.messages import UserMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """A message for an agent, for whom it is, and who asks.
+
+    Raises ConfigError for a message without text, UserIdError for ids of another shape.
+    """
+
+    message: str
+    user: str | None = None
+    tenant: str | None = None
+    thread: str | None = None
+    by: Caller | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.message, str):
+            raise ConfigError(
+                f"the message must be text, not {type(self.message).__name__}:"
+                " images and files are not there yet"
+            )
+        if not self.message.strip():
+            raise ConfigError("the message is empty: providers refuse blank text")
+        for kind in ("user", "tenant", "thread"):
+            value = getattr(self, kind)
+            if value is not None and not is_id(value):
+                raise UserIdError(kind=kind, value=value)
+        if self.by is not None and not isinstance(self.by, Caller):
+            raise ConfigError(f"by= must be a Caller, not {self.by!r}")
+
+    def fact(self, at: int) -> Asked:
+        """The first fact of the run."""
+        text = Text(well_formed(self.message))
+        return Asked(
+            at=at,
+            input=AgentInput(message=UserMessage((text,))),
+            user=self.user,
+            tenant=self.tenant,
+            thread=self.thread,
+            by=self.by,
+        )
+
+    def thread_key(self, agent: str) -> str | None:
+        """The thread's key in the store: a thread is its agent's and its user's own."""
+        if self.thread is None:
+            return None
+        return f"{self.tenant or ''}/{self.user or ''}/{agent}/{self.thread}"

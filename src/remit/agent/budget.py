@@ -1,0 +1,69 @@
+"""What a run may use at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+
+from remit.agent.state import AgentState
+from remit.values.errors import ConfigError
+from remit.values.money import Amount, amount
+from remit.values.results import Finish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The bounds of a run; it stops at whichever comes first. At least `turns` or `cost`.
+
+    `turns` counts the run's own model calls, `tokens` input and output together, `cost` is in
+    the app's currency unit. `seconds` counts time at work, without waiting for people and
+    queues. `cost` and `tokens` are checked before each model call, and the call that crosses
+    them is not held back.
+    """
+
+    turns: int | None = None
+    cost: Amount | None = None
+    tool_calls: int | None = None
+    tokens: int | None = None
+    seconds: float | timedelta | None = None
+
+    def __post_init__(self) -> None:
+        if self.turns is None and self.cost is None:
+            raise ConfigError("Budget needs turns= or cost=: an agent with no bound is refused")
+        for name in ("turns", "tokens", "tool_calls"):
+            value = getattr(self, name)
+            least = 0 if name == "tool_calls" else 1
+            if value is not None and (type(value) is not int or value < least):
+                raise ConfigError(
+                    f"Budget.{name} must be a whole number of at least {least}, not {value!r}"
+                )
+        if self.cost is not None:
+            object.__setattr__(self, "cost", amount(self.cost, "Budget.cost"))
+        if self.seconds is not None:
+            seconds = self.seconds
+            if isinstance(seconds, timedelta):
+                seconds = seconds.total_seconds()
+            if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+                raise ConfigError(f"Budget.seconds must be more than 0, not {self.seconds!r}")
+            object.__setattr__(self, "seconds", float(seconds))
+
+    @property
+    def limit_seconds(self) -> float | None:
+        """`seconds` as a number."""
+        return self.seconds if isinstance(self.seconds, float) else None
+
+
+def spent(state: AgentState, budget: Budget) -> Finish | None:
+    """Why no further model call may start, None if one may."""
+    if budget.turns is not None and len(state.turns) >= budget.turns:
+        return "turns"
+    if budget.cost is not None and (state.usage.cost or 0) >= Decimal(str(budget.cost)):
+        return "budget"
+    if budget.tokens is not None and state.usage.tokens >= budget.tokens:
+        return "tokens"
+    if budget.tool_calls is not None and state.calls_asked > budget.tool_calls:
+        return "tool_calls"
+    if budget.limit_seconds is not None and state.seconds >= budget.limit_seconds:
+        return "seconds"
+    return None

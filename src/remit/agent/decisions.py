@@ -1,0 +1,62 @@
+"""From what a person says about pending calls to answers that are bound to their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from remit.agent.state import AgentState, Decision
+from remit.tools.arguments import ArgumentsError
+from remit.tools.tool import Tool
+from remit.values.errors import ConfigError, EditRefusedError, NotPausedError
+from remit.values.results import Pending
+
+
+def decisions(
+    state: AgentState,
+    *,
+    approve: Iterable[str],
+    deny: Mapping[str, str],
+    edit: Mapping[str, Mapping[str, Any]],
+    tool: Callable[[str], Tool],
+) -> dict[str, Decision]:
+    """One decision for each call named, by the key of its question.
+
+    Raises ConfigError for a call named twice or for none at all, NotPausedError for a call that
+    does not wait, EditRefusedError for arguments that do not fit the tool.
+    """
+    if isinstance(approve, str):
+        raise ConfigError("approve= takes a list of call ids, like approve=[run.pending[0].id]")
+    approved = list(approve)
+    named = [*approved, *deny, *edit]
+    if not named:
+        raise ConfigError("nothing was decided: give approve=, deny= or edit=")
+    twice = sorted({call for call in named if named.count(call) > 1})
+    if twice:
+        raise ConfigError(f"call {twice[0]} is decided twice: give one decision for each call")
+    keys = {pending.id: (key, pending) for key, pending in state.asks.items()}
+    for call in named:
+        if call not in keys:
+            waiting = ", ".join(keys) or "none"
+            raise NotPausedError(
+                run=state.run_id, status="paused", detail=f" on {call!r}; waiting: {waiting}"
+            )
+    found: dict[str, Decision] = {}
+    for call in approved:
+        key, pending = keys[call]
+        found[key] = Decision(verdict="approve", digest=pending.digest)
+    for call, reason in deny.items():
+        key, pending = keys[call]
+        found[key] = Decision(verdict="deny", digest=pending.digest, reason=reason)
+    for call, arguments in edit.items():
+        key, pending = keys[call]
+        found[key] = _edited(pending, dict(arguments), tool(pending.tool))
+    return found
+
+
+def _edited(pending: Pending, arguments: dict[str, Any], tool: Tool) -> Decision:
+    try:
+        tool.check(arguments)
+    except ArgumentsError as error:
+        raise EditRefusedError(call=pending.id, tool=pending.tool, problem=str(error)) from error
+    return Decision(verdict="edit", digest=pending.digest, arguments=arguments)

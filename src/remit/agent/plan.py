@@ -1,0 +1,31 @@
+"""What an agent's loop needs to know of its agent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from remit.agent.budget import Budget
+from remit.models.protocol import Model
+from remit.tools.tool import Tool
+
+DepsFactory = Callable[[str | None, str | None], Any | Awaitable[Any]]
+"""Builds a run's `deps` from its user and its tenant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """An agent, resolved for the place where it runs: its model is there, and `tools` are those
+    that `granted` allows."""
+
+    name: str
+    version: str
+    model: Model
+    instructions: str
+    tools: Mapping[str, Tool]
+    granted: frozenset[str]
+    budget: Budget
+    parallel: int
+    max_output: int
+    deps: DepsFactory | None = None

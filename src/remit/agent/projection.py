@@ -1,0 +1,59 @@
+"""From facts to the events that readers see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from remit.agent.state import AgentState, ModelAnswer, step_value
+from remit.kernel.facts import AnyFact, Finished, Paused, Stepped
+from remit.values.events import (
+    DoneEvent,
+    FactEvent,
+    PendingEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+    TurnEvent,
+    UsageEvent,
+)
+
+
+class Projector:
+    """Turns a run's facts, in order, into events. The same facts give the same events."""
+
+    def __init__(self, run_id: str) -> None:
+        self.state = AgentState(run_id)
+
+    def advance(self, seq: int, fact: AnyFact) -> list[FactEvent]:
+        """The events of the next fact."""
+        return list(self._events(seq, fact))
+
+    def _events(self, seq: int, fact: AnyFact) -> Iterator[FactEvent]:
+        state = self.state
+        calls = state.open_calls
+        state.advance(seq, fact)
+        turn = len(state.turns) - 1
+        match fact:
+            case Stepped():
+                value = step_value(fact)
+                if isinstance(value, ModelAnswer):
+                    yield from self._answer(seq, turn)
+                    return
+                call = next(call for call in calls if call.id == value.call_id)
+                yield ToolResultEvent(seq=seq, turn=turn, call=call, result=value)
+            case Paused():
+                yield PendingEvent(seq=seq, turn=turn, pending=state.pending)
+            case Finished(error=error):
+                for index, (call, result) in enumerate(state.closed):
+                    yield ToolResultEvent(seq=seq, index=index, turn=turn, call=call, result=result)
+                last = len(state.closed)
+                yield DoneEvent(seq=seq, index=last, turn=turn, result=state.result(), error=error)
+            case _:
+                return
+
+    def _answer(self, seq: int, turn: int) -> Iterator[FactEvent]:
+        record = self.state.turns[-1]
+        for index, call in enumerate(record.calls):
+            yield ToolCallEvent(seq=seq, index=index, turn=turn, call=call)
+        last = len(record.calls)
+        yield UsageEvent(seq=seq, index=last, turn=turn, model=record.model, usage=record.usage)
+        yield TurnEvent(seq=seq, index=last + 1, turn=turn, record=record)

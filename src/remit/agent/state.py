@@ -1,0 +1,207 @@
+"""What is known of an agent's run, derived from its facts and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from remit.kernel.facts import Answered, AnyFact, Asked, Finished, Paused, Stepped
+from remit.models.request import Stop
+from remit.values import codec
+from remit.values.content import Call
+from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from remit.values.results import Pending, Result, Turn
+from remit.values.usage import Usage
+
+
+class AgentInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent's run is asked: the input of its first fact."""
+
+    message: UserMessage
+
+
+class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True, tag="answer", tag_field="t"):
+    """What a model's step gave: its message, what it used, and why it stopped."""
+
+    message: AssistantMessage
+    usage: Usage
+    stop: Stop = "end"
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a person decided about one call, bound to the arguments that they saw by `digest`."""
+
+    verdict: Literal["approve", "deny", "edit"]
+    digest: str
+    reason: str | None = None
+    arguments: dict[str, Any] | None = None
+
+
+StepValue = ModelAnswer | ToolMessage
+
+
+def step_value(fact: Stepped) -> StepValue:
+    """What an agent's step gave, live or decoded."""
+    value = fact.value
+    if isinstance(value, ModelAnswer | ToolMessage):
+        return value
+    found: StepValue = msgspec.convert(value, StepValue)
+    return found
+
+
+class AgentState:
+    """A run's conversation, turns and sums. `advance` is the only way that it changes."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.messages: list[Message] = []
+        """What complete turns added; a turn is complete when each of its calls has a result."""
+        self.turns: list[Turn] = []
+        self.usage = Usage()
+        self.stop: Stop = "end"
+        self.open_calls: tuple[Call, ...] = ()
+        self.results: dict[str, ToolMessage] = {}
+        self.calls_asked = 0
+        self.asks: dict[str, Pending] = {}
+        """The calls that wait for a decision, by the key of their question."""
+        self.finished: Finished | None = None
+        self.closed: tuple[tuple[Call, ToolMessage], ...] = ()
+        """The calls that the end left without a result of their own, and what they are given."""
+        self._thinking_ms = 0
+        self._acting_ms = 0
+
+    @property
+    def seconds(self) -> float:
+        """Time at work: each model call's, and each turn's longest tool's."""
+        return (self._thinking_ms + self._acting_ms) / 1000
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """The calls that wait for a decision, in call order."""
+        return tuple(self.asks.values())
+
+    @property
+    def text(self) -> str:
+        """The newest turn's text."""
+        return self.turns[-1].text if self.turns else ""
+
+    def advance(self, seq: int, fact: AnyFact) -> None:
+        """Take the next fact."""
+        match fact:
+            case Stepped():
+                self._step(fact, step_value(fact))
+            case Asked():
+                self.messages.append(codec.convert(fact.input, AgentInput).message)
+            case Paused(asks=asks):
+                self.asks = {ask.key: codec.convert(ask.question, Pending) for ask in asks}
+            case Answered():
+                self._answer(fact)
+            case Finished():
+                self.asks = {}
+                left = [call for call in self.open_calls if call.id not in self.results]
+                self.closed = tuple((call, not_run(call, _why_not(fact))) for call in left)
+                self.results.update((call.id, result) for call, result in self.closed)
+                self._complete_turn()
+                self.finished = fact
+
+    def result(self) -> Result | None:
+        """The run's result; None while it goes on, and for one that an error ended."""
+        end = self.finished
+        finish = end.finish if end else "approval" if self.asks else None
+        if finish is None:
+            return None
+        return Result(
+            run_id=self.run_id,
+            finish=finish,
+            reason=end.reason if end else None,
+            text=self.text,
+            output=end.output if end else None,
+            messages=self.all_messages(),
+            turns=tuple(self.turns),
+            usage=self.usage,
+            pending=self.pending,
+        )
+
+    def all_messages(self) -> tuple[Message, ...]:
+        """Every message so far, results of an incomplete turn included, in call order."""
+        partly = (self.results[call.id] for call in self.open_calls if call.id in self.results)
+        return (*self.messages, *partly)
+
+    def _step(self, fact: Stepped, value: StepValue) -> None:
+        if isinstance(value, ToolMessage):
+            self.results[value.call_id] = value
+            self._acting_ms = max(self._acting_ms, fact.took)
+            if len(self.results) == len(self.open_calls):
+                self._complete_turn()
+            return
+        message = value.message
+        self.usage = self.usage + value.usage
+        self._thinking_ms += fact.took
+        self.stop = value.stop
+        self.open_calls = message.calls
+        self.calls_asked += len(self.open_calls)
+        self.turns.append(
+            Turn(
+                number=len(self.turns),
+                model=message.model,
+                usage=value.usage,
+                usage_id=f"{self.run_id}/{fact.name}",
+                calls=self.open_calls,
+                text=message.text,
+            )
+        )
+        if message.content:
+            self.messages.append(message)
+
+    def _complete_turn(self) -> None:
+        self.messages.extend(self.results[call.id] for call in self.open_calls)
+        self.open_calls, self.results = (), {}
+        self._thinking_ms += self._acting_ms
+        self._acting_ms = 0
+
+    def _answer(self, fact: Answered) -> None:
+        decided = self.asks.pop(fact.key, None)
+        decision = codec.convert(fact.value, Decision)
+        if decided and decision.verdict == "edit" and decision.arguments is not None:
+            self._edit(decided.id, decision.arguments)
+
+    def _edit(self, call_id: str, arguments: dict[str, Any]) -> None:
+        """Put the arguments that a person chose where the model, and everyone, will read them."""
+
+        def edited(call: Call) -> Call:
+            if call.id != call_id:
+                return call
+            return msgspec.structs.replace(call, arguments=arguments)
+
+        self.open_calls = tuple(edited(call) for call in self.open_calls)
+        self.turns[-1] = msgspec.structs.replace(self.turns[-1], calls=self.open_calls)
+        last = self.messages[-1]
+        assert isinstance(last, AssistantMessage)
+        content = tuple(edited(part) if isinstance(part, Call) else part for part in last.content)
+        self.messages[-1] = msgspec.structs.replace(last, content=content)
+
+
+def derive(run_id: str, facts: Iterable[tuple[int, AnyFact]]) -> AgentState:
+    """The state that `facts`, with their sequence numbers, lead to."""
+    state = AgentState(run_id)
+    for seq, fact in facts:
+        state.advance(seq, fact)
+    return state
+
+
+def conversation(run_id: str, facts: Iterable[AnyFact]) -> Sequence[Message]:
+    """What an ended run added to its thread."""
+    return derive(run_id, enumerate(facts, 1)).messages
+
+
+def not_run(call: Call, why: str) -> ToolMessage:
+    """The result of a call that did not run."""
+    return ToolMessage(call.id, call.name, f"Not run: {why}.", "not_run")
+
+
+def _why_not(end: Finished) -> str:
+    if end.status == "cancelled":
+        return "the run was cancelled"
+    return "the run ended before it" if end.finish is None else f"the run ended ({end.finish})"

@@ -1,0 +1,101 @@
+"""A turn's model call: one step, streamed while it is made."""
+
+from __future__ import annotations
+
+import re
+from contextlib import aclosing
+from itertools import count
+
+import msgspec
+
+from remit.agent.state import ModelAnswer
+from remit.kernel.run import ActiveRun
+from remit.models.assemble import Assembly, RawCall
+from remit.models.protocol import Model
+from remit.models.request import ModelRequest, ReasoningChunk, TextChunk
+from remit.values.content import Call, Reasoning, Text
+from remit.values.events import ReasoningEvent, TextEvent
+from remit.values.messages import AssistantMessage
+from remit.values.usage import Usage
+
+_LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def step_name(turn: int) -> str:
+    """The name of a turn's model step."""
+    return f"turn:{turn}/think"
+
+
+async def think(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
+    """The model's answer to `request`, from the journal or from the model.
+
+    Raises ProviderError or ConnectionFailedError; nothing is then recorded.
+    """
+
+    async def ask() -> ModelAnswer:
+        return await _ask(run, turn, model, request)
+
+    return await run.step(step_name(turn), ask, ModelAnswer)
+
+
+async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
+    assembly, deltas, attempt = Assembly(), count(), run.hold.deaths + 1
+    stream = model.stream(request)
+    async with aclosing(stream) as chunks:  # type: ignore[type-var]  # adapters are generators
+        async for chunk in chunks:
+            assembly.add(chunk)
+            if isinstance(chunk, TextChunk):
+                run.show(
+                    TextEvent(turn=turn, attempt=attempt, delta_id=next(deltas), text=chunk.text)
+                )
+            elif isinstance(chunk, ReasoningChunk):
+                run.show(
+                    ReasoningEvent(
+                        turn=turn, attempt=attempt, delta_id=next(deltas), text=chunk.text
+                    )
+                )
+            if run.settle is not None:
+                await run.settle()
+    assembly.close()
+    return ModelAnswer(
+        message=AssistantMessage(_content(run.id, turn, assembly, model.name), model.name),
+        usage=_priced(assembly.usage, model),
+        stop=assembly.stop,
+    )
+
+
+def _content(
+    run_id: str, turn: int, assembly: Assembly, maker: str
+) -> tuple[Text | Reasoning | Call, ...]:
+    """The answer's parts. Call ids are ours, whatever the provider sends: unique in a thread, and
+    the same wherever this answer is read."""
+    content: list[Text | Reasoning | Call] = []
+    numbers = count()
+    for part in assembly.parts:
+        if isinstance(part, RawCall):
+            content.append(_call(part, run_id, turn, next(numbers)))
+        elif isinstance(part, Reasoning):
+            content.append(msgspec.structs.replace(part, maker=maker))
+        else:
+            content.append(part)
+    return tuple(content)
+
+
+def _call(raw: RawCall, run_id: str, turn: int, number: int) -> Call:
+    legal = _LEGAL.fullmatch(raw.name) is not None
+    return Call(
+        id=f"call_{run_id[-10:]}_{turn}_{number}",
+        name=raw.name if legal else "unknown",
+        arguments=raw.arguments,
+        key=f"{run_id}/{turn}/{number}",
+        malformed=raw.malformed,
+        misnamed=None if legal else raw.name[:200],
+    )
+
+
+def _priced(usage: Usage | None, model: Model) -> Usage:
+    pricing = model.card.pricing
+    used = usage or Usage(estimated=True)
+    if pricing is None:
+        return used
+    return msgspec.structs.replace(used, cost=pricing.cost(used))

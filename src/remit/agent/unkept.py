@@ -1,0 +1,119 @@
+"""Running an agent without a store: the same loop on a journal that nobody keeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from remit.agent.asking import Asking
+from remit.agent.loop import AgentProgram
+from remit.agent.plan import Plan
+from remit.agent.projection import Projector
+from remit.agent.state import AgentState
+from remit.kernel.facts import AnyFact, Finished, Paused
+from remit.kernel.interrupt import PauseWanted
+from remit.kernel.journal import UnkeptJournal
+from remit.kernel.lease import Lease
+from remit.kernel.run import ActiveRun, Hold, Surroundings
+from remit.values import ids
+from remit.values.clock import Clock, SystemClock
+from remit.values.errors import RemitError
+from remit.values.events import Event
+from remit.values.results import Result
+
+OnEvent = Callable[[Event], Awaitable[None] | None]
+
+
+async def run_unkept(plan: Plan, asking: Asking, on_event: OnEvent | None) -> Result:
+    """Drive one run to its end or its pause, and tell `on_event` of it on the way."""
+    clock: Clock = SystemClock()
+    run_id = ids.new("run")
+    outbox = _Outbox(run_id, on_event) if on_event else None
+    journal = UnkeptJournal(outbox.fact if outbox else _untold)
+    around = Surroundings(
+        clock=clock,
+        lease=Lease(clock),
+        show=outbox.passing if outbox else _unseen,
+        settle=outbox.settle if outbox else None,
+    )
+    run = ActiveRun(run_id, (), journal, around, Hold())
+    state = AgentState(run_id)
+    program = AgentProgram(plan)
+    try:
+        await run.record(asking.fact(run.now()))
+        end = await _end(program, run, state)
+        state.advance(await journal.record(end), end)
+        if outbox:
+            await outbox.settle()
+    except RemitError as error:
+        error.messages = state.all_messages()
+        error.usage = state.usage
+        raise
+    finally:
+        program.abandoned.threads.close()
+    result = state.result()
+    assert result is not None
+    return result
+
+
+async def _end(program: AgentProgram, run: ActiveRun, state: AgentState) -> Paused | Finished:
+    """The fact that the run comes to."""
+    try:
+        outcome = await program.follow(run, state)
+    except PauseWanted as wanted:
+        return Paused(asks=wanted.asks, at=run.now())
+    return Finished(
+        at=run.now(),
+        status=outcome.status,
+        finish=outcome.finish,
+        reason=outcome.reason,
+        output=outcome.output,
+    )
+
+
+async def stream_unkept(plan: Plan, asking: Asking) -> AsyncIterator[Event]:
+    """The events of one run; leaving early cancels it."""
+    events: asyncio.Queue[Event | None] = asyncio.Queue()
+    run = asyncio.ensure_future(run_unkept(plan, asking, events.put_nowait))
+    run.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while (event := await events.get()) is not None:
+            yield event
+        await run
+    finally:
+        run.cancel()
+        await asyncio.wait([run])
+
+
+class _Outbox:
+    """Events on their way to `on_event`: in order, one at a time."""
+
+    def __init__(self, run_id: str, on_event: OnEvent) -> None:
+        self._projector = Projector(run_id)
+        self._on_event = on_event
+        self._waiting: deque[Any] = deque()
+        self._telling = asyncio.Lock()
+
+    def fact(self, seq: int, fact: AnyFact) -> None:
+        self._waiting.extend(self._projector.advance(seq, fact))
+
+    def passing(self, event: Any) -> None:
+        self._waiting.append(event)
+
+    async def settle(self) -> None:
+        """Hand over what waits; raises what `on_event` raises."""
+        async with self._telling:
+            while self._waiting:
+                told = self._on_event(self._waiting.popleft())
+                if told is not None:
+                    await told
+
+
+def _untold(seq: int, fact: AnyFact) -> None:
+    """Nobody reads along."""
+
+
+def _unseen(event: Any) -> None:
+    """Nobody reads along."""

@@ -1,0 +1,75 @@
+"""A run as people see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from remit.agent.state import derive
+from remit.kernel.facts import AnyFact, Asked
+from remit.values.results import Run, Status
+
+
+class Row(Protocol):
+    """What a store tells of a run."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def program(self) -> str: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def tenant(self) -> str | None: ...
+    @property
+    def user(self) -> str | None: ...
+    @property
+    def thread(self) -> str | None: ...
+    @property
+    def created(self) -> int: ...
+    @property
+    def ended(self) -> int | None: ...
+
+
+def listed(row: Row) -> Run:
+    """The run without its contents."""
+    return Run(**_outline(row))
+
+
+def view(row: Row, facts: Sequence[tuple[int, AnyFact]]) -> Run:
+    """The run with everything that its facts tell."""
+    state = derive(row.id, facts)
+    asked = next((fact for _, fact in facts if isinstance(fact, Asked)), None)
+    end = state.finished
+    finish = end.finish if end else "approval" if row.status == "paused" else None
+    return Run(
+        **_outline(row),
+        finish=finish,
+        reason=end.reason if end else None,
+        error=end.error if end else None,
+        text=state.text,
+        output=end.output if end else None,
+        messages=state.all_messages(),
+        turns=tuple(state.turns),
+        usage=state.usage,
+        pending=state.pending if row.status == "paused" else (),
+        by=asked.by if asked else None,
+    )
+
+
+def _outline(row: Row) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "agent": row.program.partition("@")[0],
+        "status": row.status,
+        "user": row.user,
+        "tenant": row.tenant,
+        "thread": row.thread.rpartition("/")[2] if row.thread else None,
+        "created": _time(row.created),
+        "ended": None if row.ended is None else _time(row.ended),
+    }
+
+
+def _time(microseconds: int) -> datetime:
+    return datetime.fromtimestamp(microseconds / 1e6, UTC)

@@ -1,0 +1,338 @@
+"""The App: a store, agents and a worker, joined. The one place where all floors meet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from remit.agent.agent import Agent
+from remit.agent.asking import Asking
+from remit.agent.decisions import decisions
+from remit.agent.grants import grant as check_grant
+from remit.agent.loop import AgentProgram
+from remit.agent.plan import DepsFactory
+from remit.agent.projection import Projector
+from remit.agent.state import conversation, derive
+from remit.agent.view import listed, view
+from remit.host.bus.memory import MemoryBus, Passing
+from remit.host.client import Client
+from remit.host.place import Place
+from remit.host.readers import facts_of, follow, settled
+from remit.host.worker import Worker
+from remit.kernel.facts import decode
+from remit.kernel.interrupt import Answer
+from remit.kernel.lease import LeaseTerms
+from remit.store.connect import connect
+from remit.store.protocol import Store
+from remit.store.records import Query, RunRow
+from remit.tools.tool import Tool
+from remit.values.clock import Clock, SystemClock
+from remit.values.errors import ConfigError, NotPausedError, RunNotFoundError
+from remit.values.events import DoneEvent, Event
+from remit.values.identity import Caller
+from remit.values.messages import Message
+from remit.values.results import Run, Status
+
+
+class App:
+    """Agents with a store: their runs are kept, resumed, decided and read here.
+
+    ```python no-run: shows the shape
+    async with App(agents=[desk], store="sqlite:///desk.db", grant={"payments:write"}) as app:
+        run_id = await app.start("desk", "Refund 150 euros on A-1042", user="u_17")
+    ```
+
+    `store` is an address (`memory:`, `sqlite:///file.db`), or a Store of the caller's, which is
+    opened where necessary and left open. `grant` is the most that
+    any run may do; each agent's own grant narrows it. `deps` builds a run's `ctx.deps` from its
+    user and tenant, in any process. With `work=False` runs are only queued and read. `room` is
+    how many runs are driven at once. An App without agents drives nothing, and may look at and
+    decide every run of its store. Raises ConfigError for what cannot work.
+    """
+
+    def __init__(  # noqa: PLR0913  # each option stands alone, by name
+        self,
+        agents: Iterable[Agent[Any, Any]] = (),
+        *,
+        store: str | Store,
+        grant: Iterable[str] = frozenset(),
+        deps: DepsFactory | None = None,
+        lease: LeaseTerms | None = None,
+        work: bool = True,
+        room: int = 100,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock: Clock = clock or SystemClock()
+        self._agents = _by_name(agents)
+        self._grant = check_grant(grant, "grant of the app")
+        self._deps = deps
+        self._work = work
+        if room < 1:
+            raise ConfigError(f"room must be at least 1, not {room!r}")
+        self._room = room
+        self._terms = lease or LeaseTerms()
+        self._store = connect(store, self._clock) if isinstance(store, str) else store
+        self._owns_store = isinstance(store, str)
+        self._bus = MemoryBus()
+        self._tasks: asyncio.TaskGroup | None = None
+
+    async def __aenter__(self) -> App:
+        if self._tasks is not None:
+            raise ConfigError("this App is open already: use one `async with` at a time")
+        driven = list(self._agents.values()) if self._work else []
+        self._programs = [AgentProgram(agent.plan(self._grant, self._deps)) for agent in driven]
+        await self._store.open()
+        place = Place(
+            store=self._store,
+            programs={program.key: program for program in self._programs},
+            bus=self._bus,
+            terms=self._terms,
+            clock=self._clock,
+        )
+        self._worker = Worker(place, self._room)
+        self._client = Client(place, self._worker.ring, self._worker.notice)
+        self._tasks = asyncio.TaskGroup()
+        await self._tasks.__aenter__()
+        try:
+            await self._worker.start(self._tasks, work=bool(driven))
+        except BaseException:
+            await self._leave(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None and issubclass(kind, asyncio.CancelledError):
+            await self._leave(kind, error, trace)
+        else:
+            # The group would wrap what the block raised; it is the caller's, and goes on as it is.
+            await self._leave(None, None, None)
+
+    async def start(
+        self,
+        agent: str | Agent[Any, Any],
+        message: str,
+        *,
+        user: str | None = None,
+        tenant: str | None = None,
+        thread: str | None = None,
+        by: Caller | None = None,
+    ) -> str:
+        """Queue a run and give back its id at once.
+
+        Raises ConfigError for an unknown agent, UserIdError, ThreadBusyError.
+        """
+        found = self._agent(agent)
+        asking = Asking(message=message, user=user, tenant=tenant, thread=thread, by=by)
+        return await self._open_client().submit(
+            f"{found.name}@{found.version}",
+            asking.fact(round(self._clock.wall() * 1000)),
+            asking.thread_key(found.name),
+        )
+
+    async def run(
+        self,
+        agent: str | Agent[Any, Any],
+        message: str,
+        *,
+        user: str | None = None,
+        tenant: str | None = None,
+        thread: str | None = None,
+        by: Caller | None = None,
+    ) -> Run:
+        """`start`, then `wait`."""
+        run = await self.start(agent, message, user=user, tenant=tenant, thread=thread, by=by)
+        return await self.wait(run)
+
+    async def wait(self, run: str) -> Run:
+        """The run once it has ended, or waits for people."""
+        self._open_client()
+        await self._row(run)
+        await settled(self._store, self._bus, run)
+        return await self.get(run)
+
+    async def get(self, run: str) -> Run:
+        """The run as it stands. Raises RunNotFoundError."""
+        self._open_client()
+        row = await self._row(run)
+        return view(row, await facts_of(self._store, run))
+
+    async def runs(
+        self,
+        *,
+        status: Status | None = None,
+        agent: str | None = None,
+        user: str | None = None,
+        tenant: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> list[Run]:
+        """Runs, newest first, without their contents; `before` ends the page before."""
+        self._open_client()
+        query = Query(
+            status=status, program=agent, user=user, tenant=tenant, before=before, limit=limit
+        )
+        return [listed(row) for row in await self._store.find(query)]
+
+    async def decide(
+        self,
+        run: str,
+        *,
+        by: Caller,
+        approve: Iterable[str] = (),
+        deny: Mapping[str, str] | None = None,
+        edit: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> int:
+        """Decide pending calls by their ids, all of those named or none; how many still wait.
+
+        `deny` maps ids to reasons, `edit` to the arguments that are to run instead. The run goes
+        on when none waits. Raises AlreadyDecidedError, NotPausedError, EditRefusedError,
+        RunNotFoundError and ConfigError; the pause then stays as it was.
+        """
+        client = self._open_client()
+        if not isinstance(by, Caller):
+            raise ConfigError("by= must be a Caller: who decided is part of the record")
+        row = await self._row(run)
+        state = derive(run, await facts_of(self._store, run))
+        if row.status != "paused":
+            raise NotPausedError(run=run, status=row.status)
+        agent = row.program.partition("@")[0]
+        found = decisions(
+            state,
+            approve=approve,
+            deny=deny or {},
+            edit=edit or {},
+            tool=lambda name: self._tool(agent, name),
+        )
+        now = round(self._clock.wall() * 1000)
+        return await client.answer(
+            run, {key: Answer(value=value, by=by, at=now) for key, value in found.items()}
+        )
+
+    async def cancel(
+        self, run: str, *, reason: str | None = None, by: Caller | None = None
+    ) -> Status:
+        """Stop a run. A waiting one is cancelled when this returns; a running one (`running` is
+        given back) soon after: `wait` for it. A run that has ended stays as it is."""
+        client = self._open_client()
+        await self._row(run)
+        return await client.cancel(run, reason, by)
+
+    async def events(self, run: str, *, after: int | str = 0) -> AsyncIterator[Event]:
+        """The run's events after `after` (a `seq`, or an event's `id`): recorded first, then
+        live, through pauses and takeovers, to `done`."""
+        self._open_client()
+        await self._row(run)
+        start, index = _position(after)
+        projector = Projector(run)
+        async for item in follow(self._store, self._bus, run):
+            if isinstance(item, Passing):
+                yield item.event
+                continue
+            for event in projector.advance(item.seq, item.fact):
+                if (event.seq, event.index) > (start, index):
+                    yield event  # type: ignore[misc]  # each FactEvent is an Event
+                if isinstance(event, DoneEvent):
+                    return
+
+    async def history(
+        self,
+        agent: str | Agent[Any, Any],
+        thread: str,
+        *,
+        user: str | None = None,
+        tenant: str | None = None,
+    ) -> list[Message]:
+        """Every message of a thread's ended runs, oldest first."""
+        self._open_client()
+        found = self._agent(agent)
+        asking = Asking(message="-", user=user, tenant=tenant, thread=thread)
+        head = await self._store.thread_head(asking.thread_key(found.name) or "")
+        if head is None:
+            return []
+        journals = [*await self._store.lineage(head), await self._store.read(head)]
+        return [
+            message
+            for entries in journals
+            for message in conversation("", [decode(entry.body) for entry in entries])
+        ]
+
+    async def recover(self) -> int:
+        """Queue the runs whose process is gone; how many there were. Done at start and then
+        every `LeaseTerms.sweep_every` by itself."""
+        self._open_client()
+        return await self._worker.recover()
+
+    async def _leave(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        tasks, self._tasks = self._tasks, None
+        assert tasks is not None
+        try:
+            await self._worker.stop()
+            for program in self._programs:
+                await program.abandoned.close(self._terms.grace.total_seconds())
+        finally:
+            try:
+                await tasks.__aexit__(kind, error, trace)
+            finally:
+                if self._owns_store:
+                    await self._store.close()
+
+    def _open_client(self) -> Client:
+        if self._tasks is None:
+            raise ConfigError("this App is not open: use `async with App(…) as app:`")
+        return self._client
+
+    def _agent(self, agent: str | Agent[Any, Any]) -> Agent[Any, Any]:
+        name = agent if isinstance(agent, str) else agent.name
+        if name not in self._agents:
+            known = ", ".join(sorted(self._agents)) or "none"
+            raise ConfigError(f"this App has no agent {name!r}; it has: {known}")
+        return self._agents[name]
+
+    def _tool(self, agent: str, name: str) -> Tool:
+        tools: Sequence[Tool] = self._agents[agent].tools if agent in self._agents else ()
+        for tool in tools:
+            if tool.name == name:
+                return tool
+        raise ConfigError(f"this App has no tool {name!r} to check edited arguments with")
+
+    async def _row(self, run: str) -> RunRow:
+        row = await self._store.get(run)
+        mine = not self._agents or (row and row.program.partition("@")[0] in self._agents)
+        if row is None or not mine:
+            raise RunNotFoundError(run=run)
+        return row
+
+
+def _by_name(agents: Iterable[Agent[Any, Any]]) -> dict[str, Agent[Any, Any]]:
+    found: dict[str, Agent[Any, Any]] = {}
+    for agent in agents:
+        if not isinstance(agent, Agent):
+            raise ConfigError(f"{agent!r} is no Agent")
+        if agent.name in found:
+            raise ConfigError(f"this App has two agents named {agent.name!r}")
+        found[agent.name] = agent
+    return found
+
+
+def _position(after: int | str) -> tuple[int, int]:
+    """Where a reader goes on: a whole number means that all of that entry was seen."""
+    seq, _, index = str(after).partition(".")
+    try:
+        found = int(seq), int(index) if index else 1_000_000
+    except ValueError:
+        found = -1, -1
+    if found[0] < 0 or found[1] < 0:
+        raise ConfigError(f"after= takes a sequence number or an event's id, not {after!r}")
+    return found

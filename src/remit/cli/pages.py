@@ -1,0 +1,144 @@
+"""Runs as pages for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from remit.cli import invocation
+from remit.cli.page import Block, Cell, Column, Fields, Heading, Line, Listing, tone_of_status
+from remit.cli.sight import Sight
+from remit.cli.wording import arguments, count, moment, money, one_line, shown
+from remit.values.content import Call
+from remit.values.identity import Caller
+from remit.values.results import Pending, Run, Turn
+
+_COLUMNS = (
+    Column("run", 30),
+    Column("status", 9),
+    Column("agent", 12),
+    Column("user", 12),
+    Column("thread", 12),
+    Column("created", 20),
+    Column("ended", 20),
+)
+
+
+def listing(runs: Sequence[Run]) -> list[Block]:
+    """A list of runs."""
+    return [Listing(_COLUMNS, [_row(run) for run in runs])]
+
+
+def _row(run: Run) -> list[Cell]:
+    return [
+        Cell(run.id),
+        Cell(run.status, tone_of_status(run.status)),
+        Cell(run.agent),
+        Cell(run.user or "-"),
+        Cell(run.thread or "-"),
+        Cell(moment(run.created)),
+        Cell(moment(run.ended)),
+    ]
+
+
+def whole(sight: Sight, next_lines: Sequence[str]) -> list[Block]:
+    """One run: how it stands, its turns and calls, what waits, and what to type next."""
+    run = sight.run
+    blocks: list[Block] = [Heading(f"Run {run.id}"), Fields(list(_outline(run)))]
+    for turn in run.turns:
+        blocks.append(Heading(_turn_title(turn)))
+        if turn.text:
+            blocks.append(Line(shown(turn.text), indent=1))
+        for call in turn.calls:
+            blocks += _call(call, sight)
+    if sight.waiting:
+        blocks.append(Heading(f"Waiting for a decision: {count(len(sight.waiting), 'call')}"))
+        for one in sight.waiting:
+            blocks += waiting(one)
+    if next_lines:
+        blocks.append(Heading("Next"))
+        blocks += [Line(line, "strong", indent=1) for line in next_lines]
+    return blocks
+
+
+def waiting(one: Pending) -> list[Block]:
+    """A call that waits for a decision."""
+    return [
+        Line(f"{one.id}  {one.tool}({arguments(one.arguments)})", "waiting", indent=1),
+        Line(one_line(one.why), "dim", indent=2),
+    ]
+
+
+def next_lines(sight: Sight, store: str) -> list[str]:
+    """The command lines that make sense for the run as it stands."""
+    run = sight.run
+    by = ("--by", "USER")
+    found = []
+    for one in sight.waiting:
+        found.append(invocation.line("runs", "approve", run.id, one.id, *by, store=store))
+        deny = ("--reason", "WHY", *by)
+        found.append(invocation.line("runs", "deny", run.id, one.id, *deny, store=store))
+    if run.status in ("queued", "running", "paused"):
+        found.append(invocation.line("runs", "cancel", run.id, store=store))
+    return found
+
+
+def who(caller: Caller | None) -> str:
+    """A caller with the roles that they had."""
+    if caller is None or caller.user is None:
+        return "-"
+    roles = f" ({', '.join(sorted(caller.roles))})" if caller.roles else ""
+    return shown(caller.user + roles)
+
+
+def _outline(run: Run) -> Iterator[tuple[str, Cell]]:
+    yield "status", Cell(run.status, tone_of_status(run.status))
+    yield "finish", Cell(run.finish or "-")
+    if run.reason:
+        yield "reason", Cell(shown(run.reason))
+    if run.error:
+        yield "error", Cell(shown(run.error), "bad")
+    yield "agent", Cell(run.agent)
+    for name, value in (("user", run.user), ("tenant", run.tenant), ("thread", run.thread)):
+        if value is not None:
+            yield name, Cell(value)
+    if run.by is not None:
+        yield "asked by", Cell(who(run.by))
+    yield "created", Cell(moment(run.created))
+    yield "ended", Cell(moment(run.ended))
+    used = run.usage
+    yield "tokens", Cell(f"{used.input_tokens} in, {used.output_tokens} out{_about(run.usage)}")
+    yield "cost", Cell(money(used.cost))
+    for message in run.messages[:1]:
+        yield "asked", Cell(shown(getattr(message, "text", "")))
+
+
+def _about(used: object) -> str:
+    return " (estimated)" if getattr(used, "estimated", False) else ""
+
+
+def _turn_title(turn: Turn) -> str:
+    used = turn.usage
+    return (
+        f"Turn {turn.number}  {one_line(turn.model)}  {used.input_tokens} in,"
+        f" {used.output_tokens} out  cost {money(turn.cost)}"
+    )
+
+
+def _call(call: Call, sight: Sight) -> Iterator[Block]:
+    name = call.misnamed if call.misnamed is not None else call.name
+    given = arguments(call.arguments) if call.malformed is None else shown(call.malformed)
+    yield Line(f"{one_line(name)}({given})  {call.id}", "strong", indent=1)
+    decision = sight.decided.get(call.id)
+    if decision is not None:
+        reason = f": {one_line(decision.reason)}" if decision.reason else ""
+        verdict = {"approve": "approved", "deny": "denied", "edit": "approved with edits"}
+        told = verdict.get(decision.verdict, decision.verdict)
+        yield Line(
+            f"{told} by {who(decision.by)} at {moment(decision.at)}{reason}", "waiting", indent=2
+        )
+    result = sight.results.get(call.id)
+    if result is None:
+        yield Line("no result yet", "dim", indent=2)
+    else:
+        tone = "plain" if result.status == "ok" else "bad"
+        yield Line(f"{result.status}: {shown(result.text)}", tone, indent=2)

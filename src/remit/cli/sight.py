@@ -1,0 +1,100 @@
+"""What an operator sees of one run: the run, and who decided what about its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from remit.agent.state import Decision
+from remit.app import App
+from remit.kernel.facts import Answered, AnyFact, Paused, decode
+from remit.kernel.interrupt import Answer
+from remit.store.protocol import Store
+from remit.values import codec
+from remit.values.identity import Caller
+from remit.values.messages import ToolMessage
+from remit.values.results import Pending, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A person's decision about one call."""
+
+    verdict: str
+    reason: str | None
+    by: Caller | None
+    at: datetime
+
+    @property
+    def who(self) -> str:
+        """The user who decided."""
+        return (self.by.user if self.by else None) or "somebody"
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A run, the decisions about its calls by call id, and the calls that still wait for one."""
+
+    run: Run
+    decided: Mapping[str, Decided]
+
+    @property
+    def waiting(self) -> tuple[Pending, ...]:
+        """The pending calls that nobody has decided."""
+        return tuple(one for one in self.run.pending if one.id not in self.decided)
+
+    @property
+    def results(self) -> Mapping[str, ToolMessage]:
+        """Results by call id."""
+        return {
+            message.call_id: message
+            for message in self.run.messages
+            if isinstance(message, ToolMessage)
+        }
+
+
+async def look(app: App, store: Store, run: str) -> Sight:
+    """The run as it stands, with the decisions that its driver has not taken yet, too.
+
+    Raises RunNotFoundError.
+    """
+    found = await app.get(run)
+    facts = [decode(entry.body) for entry in await store.read(run)]
+    calls = _calls_by_key(facts)
+    answers = {
+        signal.key: codec.decode(signal.answer, Answer)
+        for signal in await store.signals(run)
+        if signal.answer is not None
+    }
+    given: dict[str, Answer | Answered] = {**answers, **_recorded(facts)}
+    decided = {
+        calls[key]: _decided(answer.value, answer.by, answer.at)
+        for key, answer in given.items()
+        if key in calls
+    }
+    return Sight(found, decided)
+
+
+def _calls_by_key(facts: list[AnyFact]) -> dict[str, str]:
+    return {
+        ask.key: codec.convert(ask.question, Pending).id
+        for fact in facts
+        if isinstance(fact, Paused)
+        for ask in fact.asks
+    }
+
+
+def _recorded(facts: list[AnyFact]) -> dict[str, Answered]:
+    return {fact.key: fact for fact in facts if isinstance(fact, Answered)}
+
+
+def _decided(value: Any, by: Caller | None, at: int) -> Decided:
+    decision = codec.convert(value, Decision)
+    return Decided(
+        verdict=decision.verdict,
+        reason=decision.reason,
+        by=by,
+        at=datetime.fromtimestamp(at / 1000, UTC),
+    )

@@ -1,0 +1,107 @@
+"""Runs as data-only objects, for JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from remit.cli.sight import Decided, Sight
+from remit.values.content import Call
+from remit.values.identity import Caller
+from remit.values.messages import ToolMessage
+from remit.values.results import Pending, Run, Turn
+from remit.values.usage import Usage
+
+
+def listed(run: Run) -> dict[str, Any]:
+    """A run without its contents."""
+    return {
+        "kind": "run",
+        "id": run.id,
+        "agent": run.agent,
+        "status": run.status,
+        "user": run.user,
+        "tenant": run.tenant,
+        "thread": run.thread,
+        "created": run.created,
+        "ended": run.ended,
+    }
+
+
+def whole(sight: Sight, next_lines: list[str]) -> dict[str, Any]:
+    """A run with everything that is known of it."""
+    run = sight.run
+    results = sight.results
+    return {
+        **listed(run),
+        "finish": run.finish,
+        "reason": run.reason,
+        "error": run.error,
+        "by": _caller(run.by),
+        "text": run.text,
+        "usage": usage(run.usage),
+        "turns": [_turn(turn, sight.decided, results) for turn in run.turns],
+        "pending": [pending(one) for one in sight.waiting],
+        "next": next_lines,
+    }
+
+
+def pending(one: Pending) -> dict[str, Any]:
+    """A call that waits for a decision."""
+    return {
+        "id": one.id,
+        "tool": one.tool,
+        "arguments": one.arguments,
+        "why": one.why,
+        "digest": one.digest,
+    }
+
+
+def usage(used: Usage) -> dict[str, Any]:
+    """Tokens and cost, every field."""
+    return {
+        "input_tokens": used.input_tokens,
+        "cache_read_tokens": used.cache_read_tokens,
+        "cache_write_tokens": used.cache_write_tokens,
+        "output_tokens": used.output_tokens,
+        "reasoning_tokens": used.reasoning_tokens,
+        "cost": None if used.cost is None else format(used.cost, "f"),
+        "estimated": used.estimated,
+    }
+
+
+def _turn(
+    turn: Turn, decided: Mapping[str, Decided], results: Mapping[str, ToolMessage]
+) -> dict[str, Any]:
+    return {
+        "number": turn.number,
+        "model": turn.model,
+        "usage": usage(turn.usage),
+        "usage_id": turn.usage_id,
+        "text": turn.text,
+        "calls": [_call(call, decided.get(call.id), results.get(call.id)) for call in turn.calls],
+    }
+
+
+def _call(call: Call, decision: Decided | None, result: ToolMessage | None) -> dict[str, Any]:
+    return {
+        "id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "key": call.key,
+        "result": None if result is None else {"status": result.status, "text": result.text},
+        "decision": None
+        if decision is None
+        else {
+            "verdict": decision.verdict,
+            "reason": decision.reason,
+            "by": _caller(decision.by),
+            "at": decision.at,
+        },
+    }
+
+
+def _caller(caller: Caller | None) -> dict[str, Any] | None:
+    if caller is None:
+        return None
+    return {"user": caller.user, "tenant": caller.tenant, "roles": sorted(caller.roles)}

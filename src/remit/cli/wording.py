@@ -1,0 +1,66 @@
+"""How values read: safe to print, the same everywhere."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+_JOINERS = frozenset("\u200c\u200d")
+_LAYOUT = frozenset("\n\t")
+
+
+def shown(text: str) -> str:
+    """`text` with everything escaped that a terminal would obey or that would hide or turn
+    around what a person reads, such as escape sequences and bidirectional overrides."""
+    return "".join(_escaped(char) if _is_hidden(char) else char for char in text)
+
+
+def one_line(text: str, most: int | None = None) -> str:
+    """`text` on one line, cut after `most` characters."""
+    flat = shown(" ".join(text.split()))
+    if most is not None and len(flat) > most:
+        return flat[: most - 1] + "…"
+    return flat
+
+
+def arguments(values: Mapping[str, Any]) -> str:
+    """A call's arguments: `order="A-1042", amount="20.00"`."""
+    return ", ".join(f"{shown(str(name))}={_json(value)}" for name, value in values.items())
+
+
+def money(cost: Decimal | None) -> str:
+    """A cost with all its digits; a dash where no rates are declared."""
+    return "-" if cost is None else format(cost, "f")
+
+
+def moment(when: datetime | None) -> str:
+    """A time as `2026-01-31T12:00:00Z`; a dash for none."""
+    return "-" if when is None else when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def count(number: int, thing: str) -> str:
+    """`1 call`, `2 calls`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _json(value: Any) -> str:
+    return shown(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _is_hidden(char: str) -> bool:
+    if char.isascii() and char.isprintable():
+        return False
+    if char in _LAYOUT or char in _JOINERS:
+        return False
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _escaped(char: str) -> str:
+    number = ord(char)
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -1,0 +1,31 @@
+"""The errors that remit raises, each with its facts as fields."""
+
+from remit.values.errors import (
+    AlreadyDecidedError,
+    ConfigError,
+    ConnectionFailedError,
+    EditRefusedError,
+    NotPausedError,
+    ProviderError,
+    RemitError,
+    RunNotFoundError,
+    StoreError,
+    ThreadBusyError,
+    ToolError,
+    UserIdError,
+)
+
+__all__ = [
+    "AlreadyDecidedError",
+    "ConfigError",
+    "ConnectionFailedError",
+    "EditRefusedError",
+    "NotPausedError",
+    "ProviderError",
+    "RemitError",
+    "RunNotFoundError",
+    "StoreError",
+    "ThreadBusyError",
+    "ToolError",
+    "UserIdError",
+]

@@ -1,0 +1,1 @@
+"""Carries what runs tell to whoever reads along. A bus is a hint: the journal is the truth."""

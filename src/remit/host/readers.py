@@ -1,0 +1,77 @@
+"""Following runs: recorded first, then live, without a gap and without a double."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from remit.host.bus.memory import Hint, MemoryBus, Passing, Recorded
+from remit.kernel.facts import AnyFact, Finished, decode
+from remit.store.protocol import Store
+from remit.store.records import ENDED, RunRow
+
+
+async def follow(
+    store: Store, bus: MemoryBus, run: str, after: int = 0
+) -> AsyncIterator[Recorded | Passing]:
+    """Every fact of `run` above `after`, in order and once, and what passes in between; ends
+    after the last fact."""
+    with bus.subscribe(run) as news:
+        seq, stale = after, True
+        while True:
+            if stale:
+                for entry in await store.read(run, seq):
+                    seq, fact = entry.seq, decode(entry.body)
+                    yield Recorded(seq, fact)
+                    if isinstance(fact, Finished):
+                        return
+                stale = False
+            match await news.get():
+                case Recorded(next_, fact) as item if next_ == seq + 1:
+                    seq = next_
+                    yield item
+                    if isinstance(fact, Finished):
+                        return
+                case Recorded(next_, _):
+                    stale = next_ > seq
+                case Passing() as item:
+                    yield item
+                case Hint():
+                    stale = True
+
+
+async def facts_of(store: Store, run: str) -> list[tuple[int, AnyFact]]:
+    """All that is recorded of `run`."""
+    return [(entry.seq, decode(entry.body)) for entry in await store.read(run)]
+
+
+async def settled(store: Store, bus: MemoryBus, run: str) -> RunRow | None:
+    """The run's row once it has ended or waits for people; None if there is no such run."""
+    with bus.subscribe(run) as news:
+        while True:
+            row = await store.get(run)
+            if row is None or row.status in ENDED or row.status == "paused":
+                return row
+            await news.get()
+
+
+class Watcher:
+    """Tells this process's readers what other processes have stored."""
+
+    def __init__(self, store: Store, bus: MemoryBus) -> None:
+        self._store, self._bus = store, bus
+        self._known: dict[str, tuple[int, str]] = {}
+
+    async def look(self) -> None:
+        """Compare every run that is read with the store, in one query, and hint at news."""
+        watched = self._bus.watched()
+        if not watched:
+            self._known.clear()
+            return
+        heads = await self._store.heads(watched)
+        known, self._known = (
+            self._known,
+            {run: (head.seq, head.status) for run, head in heads.items()},
+        )
+        for run, now in self._known.items():
+            if known.get(run) != now:
+                self._bus.publish(run, Hint())

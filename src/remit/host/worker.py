@@ -1,0 +1,191 @@
+"""A process's worker: it claims queued runs, drives them side by side and keeps their lease."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from functools import partial
+
+from remit.host.executor import Executor
+from remit.host.place import Place
+from remit.host.readers import Watcher
+from remit.kernel.lease import Lease
+from remit.store.records import Held
+from remit.values import codec, ids
+from remit.values.errors import StoreError
+
+_log = logging.getLogger("remit.host")
+
+
+class Worker:
+    """Drives up to `room` runs of its place's programs at once.
+
+    Every task that it starts is a child of the group given to `start`; `stop` ends them, gives
+    the runs back and returns when no work of this worker goes on.
+    """
+
+    def __init__(self, place: Place, room: int) -> None:
+        self._place = place
+        self._store, self._clock, self._terms = place.store, place.clock, place.terms
+        self._room = room
+        self._watcher = Watcher(place.store, place.bus)
+        self._id = ids.new("worker")
+        self._lease = Lease(place.clock, 0.0)
+        self._active: dict[str, Executor] = {}
+        self._strangers: set[tuple[str, int]] = set()
+        self._bell = asyncio.Event()
+        self._loops: list[asyncio.Task[None]] = []
+        self._drives: set[asyncio.Task[None]] = set()
+
+    async def start(self, tasks: asyncio.TaskGroup, *, work: bool) -> None:
+        """Join the store and begin; with `work` off only watch for readers."""
+        self._tasks = tasks
+        chapters = [self._listen]
+        if work:
+            await self._join()
+            await self.recover()
+            chapters += [self._claim_forever, self._beat_forever, self._sweep_forever]
+        self._loops = [tasks.create_task(chapter()) for chapter in chapters]
+
+    async def stop(self) -> None:
+        """Claim nothing more, stop what runs and give it back."""
+        for loop in self._loops:
+            loop.cancel()
+        for executor in self._active.values():
+            executor.leave()
+        if self._loops or self._drives:
+            await asyncio.wait([*self._loops, *self._drives])
+
+    async def recover(self) -> int:
+        """Queue the runs whose process is gone; how many there were."""
+        found = await self._store.sweep()
+        if found:
+            self.ring()
+        return len(found)
+
+    def ring(self) -> None:
+        """There may be something to claim."""
+        self._bell.set()
+
+    def notice(self, run: str) -> None:
+        """A signal was left for `run`: tell its executor, if it is here."""
+        executor = self._active.get(run)
+        if executor is not None:
+            executor.look_for_news()
+
+    async def _claim_forever(self) -> None:
+        self.ring()
+        while True:
+            await self._bell.wait()
+            self._bell.clear()
+            try:
+                while await self._claim():
+                    pass
+            except StoreError as error:
+                _log.warning("claiming failed: %s", error)
+                await self._clock.sleep(1.0)
+                self.ring()
+
+    async def _claim(self) -> bool:
+        """Claim what there is room for; whether there may be more."""
+        room = min(self._room - len(self._active), 32)
+        if room <= 0 or not self._place.programs:
+            return False
+        lease, worker = self._lease, self._id
+        claims = await self._store.claim(
+            worker, self._place.programs, format=codec.FORMAT, room=room
+        )
+        for claim in claims:
+            executor = Executor(self._place, claim, worker, lease, self._tasks)
+            self._active[claim.run] = executor
+            drive = self._tasks.create_task(executor.execute())
+            self._drives.add(drive)
+            drive.add_done_callback(partial(self._driven, executor))
+        return len(claims) == room
+
+    def _driven(self, executor: Executor, drive: asyncio.Task[None]) -> None:
+        self._drives.discard(drive)
+        if self._active.get(executor.claim.run) is executor:
+            del self._active[executor.claim.run]
+        self.ring()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async for _ in self._store.wakeups():
+                    self.ring()
+                    await self._watcher.look()
+                return
+            except StoreError as error:
+                _log.warning("listening failed: %s", error)
+                await self._clock.sleep(1.0)
+
+    async def _sweep_forever(self) -> None:
+        while True:
+            await self._clock.sleep(self._terms.sweep_every.total_seconds())
+            try:
+                await self.recover()
+                self.ring()
+            except StoreError as error:
+                _log.warning("sweeping failed: %s", error)
+
+    async def _beat_forever(self) -> None:
+        while True:
+            await self._clock.sleep(self._terms.renew_every.total_seconds())
+            rest = self._lease.deadline - self._clock.steady()
+            try:
+                async with asyncio.timeout(max(rest, 0)):
+                    await self._beat()
+            except StoreError as error:
+                _log.warning("the lease could not be renewed: %s", error)
+            except TimeoutError:
+                _log.warning("the lease ended before it could be renewed")
+            if self._clock.steady() >= self._lease.deadline:
+                await self._start_anew()
+
+    async def _beat(self) -> None:
+        asked = self._clock.steady()
+        held = await self._store.beat(self._id, self._terms.lasts.total_seconds())
+        if held is None:
+            _log.warning("the lease of worker %s has lapsed", self._id)
+            self._lease.lose()
+            return
+        self._lease.renew(asked + self._terms.lasts.total_seconds())
+        await self._compare(held)
+
+    async def _compare(self, held: Sequence[Held]) -> None:
+        """Tell executors of their inboxes; drop what is no longer held and give back what nobody
+        here drives. A stranger is given back the second time it is seen: the first time its
+        claim may still be on its way here."""
+        strangers = set()
+        for run in held:
+            executor = self._active.get(run.run)
+            if executor is not None and executor.claim.token == run.token:
+                executor.notice(run.inbox)
+            else:
+                strangers.add((run.run, run.token))
+        for run_id, token in strangers & self._strangers:
+            await self._store.release(self._id, run_id, token)
+        self._strangers = strangers
+
+    async def _start_anew(self) -> None:
+        """Drop everything, and go on as a new worker."""
+        self._lease.lose()
+        for executor in self._active.values():
+            executor.lose()
+        self._id, self._lease = ids.new("worker"), Lease(self._clock, 0.0)
+        try:
+            async with asyncio.timeout(self._terms.lasts.total_seconds()):
+                await self._join()
+                await self.recover()
+        except (StoreError, TimeoutError) as error:
+            _log.warning("the store could not be joined: %r", error)
+        self.ring()
+
+    async def _join(self) -> None:
+        asked = self._clock.steady()
+        lasts = self._terms.lasts.total_seconds()
+        if await self._store.beat(self._id, lasts, join=True) is None:
+            raise StoreError(reason=f"worker {self._id} could not join the store")
+        self._lease.renew(asked + lasts)

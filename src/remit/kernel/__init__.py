@@ -1,0 +1,1 @@
+"""Floor 3: durable runs. It has never heard of models."""

@@ -1,0 +1,88 @@
+"""The facts that a run's journal holds, each stored as one entry.
+
+Tags and field names are on disk for good: fields are only added, with a default.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from remit.values import codec
+from remit.values.identity import Caller
+from remit.values.results import Finish, Status
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="t"):
+    """One thing that happened. `at` is milliseconds since 1970, by the writer's clock."""
+
+    at: int
+
+
+class Asked(Fact, frozen=True, tag="asked"):
+    """Somebody asked for the run; `input` is for its program alone."""
+
+    input: Any
+    user: str | None = None
+    tenant: str | None = None
+    thread: str | None = None
+    by: Caller | None = None
+
+
+class Stepped(Fact, frozen=True, tag="step"):
+    """The step `name` is done, gave `value` and took `took` milliseconds."""
+
+    name: str
+    value: Any
+    took: int = 0
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """A question that the run waits with, under a key of its own."""
+
+    key: str
+    question: Any
+
+
+class Paused(Fact, frozen=True, tag="paused"):
+    """The run waits for answers, and no process holds it."""
+
+    asks: tuple[Ask, ...]
+
+
+class Answered(Fact, frozen=True, tag="answered"):
+    """Somebody answered the question `key`."""
+
+    key: str
+    value: Any
+    by: Caller | None = None
+
+
+class Finished(Fact, frozen=True, tag="finished"):
+    """The run ended. `error` says what ended it where `finish` does not."""
+
+    status: Status
+    finish: Finish | None = None
+    reason: str | None = None
+    error: str | None = None
+    output: Any = None
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A fact of a later format: it is kept and shown, and not driven past."""
+
+    raw: bytes
+
+
+AnyFact = Asked | Stepped | Paused | Answered | Finished | Unknown
+_Known = Asked | Stepped | Paused | Answered | Finished
+
+
+def decode(body: bytes) -> AnyFact:
+    """The fact that an entry's body holds."""
+    try:
+        fact: AnyFact = codec.decode(body, _Known)  # type: ignore[arg-type]  # a union is a type form
+    except msgspec.ValidationError:
+        return Unknown(body)
+    return fact

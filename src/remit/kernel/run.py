@@ -1,0 +1,149 @@
+"""A run that this process drives: its recorded steps, and the making of new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from remit.kernel.facts import Answered, AnyFact, Ask, Asked, Stepped
+from remit.kernel.interrupt import PauseWanted
+from remit.kernel.journal import Journal
+from remit.kernel.lease import Lease
+from remit.values import codec
+from remit.values.clock import Clock
+
+T = TypeVar("T")
+Lineage = Callable[[], Awaitable[Sequence[Sequence[AnyFact]]]]
+
+
+async def no_lineage() -> Sequence[Sequence[AnyFact]]:
+    """The lineage of a run that builds on none."""
+    return ()
+
+
+def _unseen(event: Any) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a run needs of the process around it. `show` takes passing events; `settle` waits
+    until what was told has been heard, where somebody is waited for; `lineage` reads the runs
+    that this one builds on."""
+
+    clock: Clock
+    lease: Lease
+    show: Callable[[Any], None] = _unseen
+    settle: Callable[[], Awaitable[None]] | None = None
+    lineage: Lineage = no_lineage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """How this process came to hold the run: its token, the deaths before it, how many seconds
+    ago another holder's lease ended, and the grace that such a holder's work is given."""
+
+    token: int = 0
+    deaths: int = 0
+    since_lost: float | None = None
+    grace: float = 0.0
+
+
+class ActiveRun:
+    """What a program is given to live in.
+
+    `facts` is everything recorded so far, with sequence numbers, and grows with each record.
+    `resumed_at` is the last sequence number when this process took the run.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        facts: Iterable[tuple[int, AnyFact]],
+        journal: Journal,
+        around: Surroundings,
+        hold: Hold,
+    ) -> None:
+        self.id = id
+        self.facts: list[tuple[int, AnyFact]] = []
+        self.hold = hold
+        self.lease = around.lease
+        self.clock = around.clock
+        self.show = around.show
+        self.settle = around.settle
+        self.lineage = around.lineage
+        self.left_behind = False
+        """Whether work that this run started may go on after it is let go."""
+        self._journal = journal
+        self._steps: dict[str, tuple[int, Stepped]] = {}
+        self._answers: dict[str, Answered] = {}
+        self._asked: Asked | None = None
+        since = hold.since_lost
+        self._lost_at = None if since is None else self.clock.steady() - since
+        for seq, fact in facts:
+            self._learn(seq, fact)
+        self.resumed_at = len(self.facts)
+
+    @property
+    def asked(self) -> Asked:
+        """The fact that the run begins with."""
+        if self._asked is None:
+            raise LookupError(f"run {self.id} has no first fact")
+        return self._asked
+
+    def answer(self, key: str) -> Answered | None:
+        """What somebody answered to the question `key`."""
+        return self._answers.get(key)
+
+    def recorded_at(self, name: str) -> int | None:
+        """The sequence number of the step `name`."""
+        found = self._steps.get(name)
+        return found[0] if found else None
+
+    async def record(self, fact: Asked | Stepped | Answered) -> None:
+        """Store a fact; it is known once it is stored, and told to whoever reads along."""
+        self._learn(await self._journal.record(fact), fact)
+        if self.settle is not None:
+            await self.settle()
+
+    async def step(self, name: str, make: Callable[[], Awaitable[T]], type_: type[T]) -> T:
+        """The value of the step `name`: recorded, or made by `make` and recorded.
+
+        Raises LeaseLost instead of starting what another process may be starting too.
+        """
+        found = self._steps.get(name)
+        if found is not None:
+            return codec.convert(found[1].value, type_)
+        self.lease.check()
+        started = self.clock.steady()
+        value = await make()
+        took = round((self.clock.steady() - started) * 1000)
+        await self.record(Stepped(name=name, value=value, took=took, at=self.now()))
+        return value
+
+    def pause(self, asks: Sequence[Ask]) -> NoReturn:
+        """Leave the run until every question is answered."""
+        raise PauseWanted(asks)
+
+    async def outwait(self, seconds: float) -> None:
+        """Wait until a former holder's lease has been over for `seconds`, so that what it left
+        running has come to its end."""
+        if self._lost_at is not None:
+            rest = self._lost_at + seconds - self.clock.steady()
+            if rest > 0:
+                await self.clock.sleep(rest)
+        self.lease.check()
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return round(self.clock.wall() * 1000)
+
+    def _learn(self, seq: int, fact: AnyFact) -> None:
+        self.facts.append((seq, fact))
+        if isinstance(fact, Stepped):
+            self._steps[fact.name] = (seq, fact)
+        elif isinstance(fact, Answered):
+            self._answers[fact.key] = fact
+        elif isinstance(fact, Asked):
+            self._asked = fact

@@ -1,0 +1,133 @@
+"""From an answer's pieces to the whole answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn, assert_never
+
+import msgspec
+
+from remit.models.request import (
+    CallChunk,
+    Chunk,
+    ReasoningChunk,
+    Stop,
+    StopChunk,
+    TextChunk,
+    UsageChunk,
+)
+from remit.values.content import Reasoning, Text, well_formed
+from remit.values.usage import Usage
+
+_DEEPEST = 100
+_decode = msgspec.json.Decoder().decode
+
+
+class RawCall(NamedTuple):
+    """A call as the model wrote it. `malformed` is the text of arguments that cannot be read."""
+
+    name: str
+    arguments: dict[str, Any]
+    malformed: str | None = None
+
+
+@dataclass(slots=True)
+class Assembly:
+    """Collects one answer. `parts` holds its parts in the order in which they began."""
+
+    parts: list[Text | Reasoning | RawCall] = field(default_factory=list)
+    usage: Usage | None = None
+    stop: Stop = "end"
+    _open: list[_Open] = field(default_factory=list)
+    _calls: dict[int, _Open] = field(default_factory=dict)
+
+    def add(self, chunk: Chunk) -> None:
+        """Take the next piece."""
+        match chunk:
+            case TextChunk(text):
+                self._last("text").pieces.append(text)
+            case ReasoningChunk(text, signature):
+                part = self._last("reasoning")
+                part.pieces.append(text)
+                part.signature = signature or part.signature
+            case CallChunk(index, name, arguments):
+                part = self._call(index)
+                part.name += name
+                part.pieces.append(arguments)
+            case UsageChunk(usage):
+                self.usage = usage
+            case StopChunk(stop):
+                self.stop = stop
+            case _:
+                assert_never(chunk)
+
+    def close(self) -> None:
+        """Build `parts`: empty text and reasoning leave no part."""
+        for part in self._open:
+            text = well_formed("".join(part.pieces))
+            if part.kind == "call":
+                self.parts.append(read_call(part.name, text))
+            elif part.kind == "text" and text:
+                self.parts.append(Text(text))
+            elif part.kind == "reasoning" and (text or part.signature):
+                self.parts.append(Reasoning(text, part.signature))
+
+    def _last(self, kind: str) -> _Open:
+        if not self._open or self._open[-1].kind != kind:
+            self._open.append(_Open(kind))
+        return self._open[-1]
+
+    def _call(self, index: int) -> _Open:
+        if index not in self._calls:
+            self._calls[index] = _Open("call")
+            self._open.append(self._calls[index])
+        return self._calls[index]
+
+
+@dataclass(slots=True)
+class _Open:
+    kind: str
+    name: str = ""
+    signature: str | None = None
+    pieces: list[str] = field(default_factory=list)
+
+
+def read_call(name: str, text: str) -> RawCall:
+    """A call whose arguments came as JSON `text`; none at all are no arguments."""
+    if not text.strip():
+        return RawCall(name, {})
+    try:
+        arguments = _read(text)
+    except (ValueError, RecursionError):
+        return RawCall(name, {}, text)
+    if not isinstance(arguments, dict):
+        return RawCall(name, {}, text)
+    if text.count("{") + text.count("[") > _DEEPEST and _depth(arguments) > _DEEPEST:
+        return RawCall(name, {}, text)
+    return RawCall(name, arguments)
+
+
+def _read(text: str) -> object:
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        # The standard library keeps lone surrogates, which msgspec refuses.
+        return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _depth(value: object) -> int:
+    depth, level = 0, [value]
+    while level and depth <= _DEEPEST:
+        below: list[object] = []
+        for item in level:
+            if isinstance(item, dict):
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+        depth, level = depth + 1, [item for item in below if isinstance(item, dict | list)]
+    return depth

@@ -1,0 +1,66 @@
+"""What a model is asked, and the pieces in which it answers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from remit.values.messages import Message
+from remit.values.usage import Usage
+
+Stop = Literal["end", "calls", "length", "refusal"]
+
+
+class ToolSpec(msgspec.Struct, frozen=True):
+    """A tool as a model sees it."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One model call. `max_output` is the most tokens that the answer may have."""
+
+    instructions: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_output: int = 4096
+
+
+class TextChunk(msgspec.Struct, frozen=True, gc=False):
+    """A piece of text."""
+
+    text: str
+
+
+class ReasoningChunk(msgspec.Struct, frozen=True, gc=False):
+    """A piece of reasoning; the last may bring the whole block's signature."""
+
+    text: str
+    signature: str | None = None
+
+
+class CallChunk(msgspec.Struct, frozen=True, gc=False):
+    """A piece of a tool call: `index` tells the calls of an answer apart, and `arguments` is a
+    piece of JSON text."""
+
+    index: int
+    name: str = ""
+    arguments: str = ""
+
+
+class UsageChunk(msgspec.Struct, frozen=True, gc=False):
+    """What the call has used so far; the last one counts."""
+
+    usage: Usage
+
+
+class StopChunk(msgspec.Struct, frozen=True, gc=False):
+    """Why the model stopped."""
+
+    stop: Stop
+
+
+Chunk = TextChunk | ReasoningChunk | CallChunk | UsageChunk | StopChunk

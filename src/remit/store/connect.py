@@ -1,0 +1,55 @@
+"""From an address to a store."""
+
+from __future__ import annotations
+
+from remit.store.protocol import Store
+from remit.values.clock import Clock
+from remit.values.errors import ConfigError
+
+_ADDRESSES = "use memory: (gone with the process), sqlite:///relative.db or sqlite:////absolute.db"
+
+
+def connect(address: str, clock: Clock) -> Store:
+    """The store at `address`, not yet opened; what a path escapes with % is decoded.
+
+    Raises ConfigError, which lists the addresses there are, for any other.
+    """
+    scheme, colon, rest = address.partition(":")
+    scheme = scheme.lower()
+    if not colon:
+        raise ConfigError(f"{address!r} is no store's address: {_ADDRESSES}")
+    if scheme == "memory":
+        return _memory(rest, clock)
+    if scheme == "sqlite":
+        return _sqlite(rest, clock)
+    if scheme in ("postgresql", "postgres"):
+        raise ConfigError(f"this version of remit has no PostgreSQL store yet: {_ADDRESSES}")
+    raise ConfigError(f"{scheme!r} is no kind of store that remit knows: {_ADDRESSES}")
+
+
+def _memory(rest: str, clock: Clock) -> Store:
+    if rest:
+        raise ConfigError(f"a store in memory has no path: {_ADDRESSES}")
+    from remit.store.memory import MemoryStore
+
+    return MemoryStore(clock)
+
+
+def _sqlite(rest: str, clock: Clock) -> Store:
+    if not rest.startswith("///") or rest == "///":
+        raise ConfigError(
+            f"a SQLite store's address needs a path after three slashes: {_ADDRESSES}"
+        )
+    if "?" in rest or "#" in rest:
+        raise ConfigError(
+            "a SQLite store's address takes no options: write ? as %3F and # as %23 in a path"
+        )
+    import os
+    from urllib.parse import unquote_to_bytes
+
+    from remit.store.sqlite import SqliteStore
+
+    path = unquote_to_bytes(rest.removeprefix("///"))
+    if b"\0" in path:
+        raise ConfigError("a SQLite store's path cannot hold %00: take it out")
+    return SqliteStore(os.fsdecode(path), clock)

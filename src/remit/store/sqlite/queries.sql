@@ -1,0 +1,244 @@
+-- The same id twice is one run, so this is asked before the thread is.
+-- name: run_no
+SELECT no FROM runs WHERE id = :run;
+
+-- A thread's row is what its starts and ends lock; it outlives them.
+-- name: make_thread
+INSERT INTO threads(key) VALUES (:thread) ON CONFLICT(key) DO NOTHING;
+
+-- Two starts race for the thread: the condition lets one through and tells it the pinned base.
+-- name: take_thread
+UPDATE threads SET live = :run WHERE key = :thread AND live IS NULL RETURNING head_run;
+
+-- Who lost the race is told to whom.
+-- name: thread_live
+SELECT live FROM threads WHERE key = :thread;
+
+-- Due at once.
+-- name: make_run
+INSERT INTO runs(id, tenant, usr, program, thread, base_run, status, seq, due, format, created)
+VALUES (:run, :tenant, :user, :program, :thread, :base, 'queued', 1, :wall, :format, :wall)
+RETURNING no;
+
+-- The key (run, seq) keeps the sequence without twins, whatever else goes wrong.
+-- name: write_entry
+INSERT INTO entries(run, seq, token, format, body) VALUES (:no, :seq, :token, :format, :body);
+
+-- Threads are locked before runs, in every write that touches both.
+-- name: lock_thread
+SELECT key FROM threads WHERE key = (SELECT thread FROM runs WHERE id = :run);
+
+-- The fence is compared in the write itself: read-then-write would race.
+-- name: append
+UPDATE runs SET seq = seq + :count, format = max(format, :format), deaths = 0
+WHERE id = :run AND token = :token AND status = 'running' AND seq = :seq
+RETURNING no, inbox;
+
+-- An answer or a cancel that came meanwhile must be looked at first: hence the inbox.
+-- name: pause
+UPDATE runs SET seq = seq + :count, format = max(format, :format), deaths = 0,
+  status = 'paused', worker = NULL
+WHERE id = :run AND token = :token AND status = 'running' AND seq = :seq AND inbox = :seen
+RETURNING no, inbox;
+
+-- As a pause: a cancel that was accepted before this end must win.
+-- name: finish
+UPDATE runs SET seq = seq + :count, format = max(format, :format), deaths = 0,
+  status = :status, worker = NULL, ended = :wall
+WHERE id = :run AND token = :token AND status = 'running' AND seq = :seq AND inbox = :seen
+RETURNING no, inbox;
+
+-- Tells news from a lost fence after a pause or an end was refused.
+-- name: fence
+SELECT inbox FROM runs WHERE id = :run AND token = :token AND status = 'running' AND seq = :seq;
+
+-- A key that was asked for earlier keeps its row, and its answer.
+-- name: ask
+INSERT INTO signals(run, key) VALUES (:no, :key) ON CONFLICT(run, key) DO NOTHING;
+
+-- Counted from the rows, so that a key asked for twice is waited for once.
+-- name: count_needs
+UPDATE runs SET needs = (SELECT count(*) FROM signals WHERE run = :no AND n IS NULL)
+WHERE no = :no RETURNING needs;
+
+-- A pause whose every key is answered already would wait for ever.
+-- name: requeue
+UPDATE runs SET status = 'queued', due = :wall WHERE no = :no AND status = 'paused';
+
+-- Only the run that lives on the thread frees it.
+-- name: free_thread
+UPDATE threads SET live = NULL, head_run = :run
+WHERE key = (SELECT thread FROM runs WHERE id = :run) AND live = :run;
+
+-- The run's row is locked before its signals are read.
+-- name: lock_run
+SELECT no, status, needs FROM runs WHERE id = :run;
+
+-- A delivery that is tried again was carried out already.
+-- name: delivered
+SELECT 1 FROM signals WHERE run = :no AND id = :id LIMIT 1;
+
+-- All keys of the run, so that a delivery is judged as a whole.
+-- name: run_signals
+SELECT key, n, answer FROM signals WHERE run = :no;
+
+-- `needs` counts down and the last answer queues: "is none left?" asked apart would race.
+-- name: note_answers
+UPDATE runs SET inbox = inbox + :count, needs = needs - :count,
+  due = CASE WHEN needs = :count THEN :wall ELSE due END,
+  status = CASE WHEN needs = :count THEN 'queued' ELSE status END
+WHERE no = :no AND status = 'paused'
+RETURNING inbox, needs;
+
+-- Each key for the first time only.
+-- name: answer
+UPDATE signals SET n = :n, answer = :answer, id = :id, at = :wall
+WHERE run = :no AND key = :key AND n IS NULL;
+
+-- A run that nobody drives ends here and now.
+-- name: cancel
+UPDATE runs SET seq = seq + 1, format = max(format, :format), status = 'cancelled',
+  due = NULL, needs = 0, ended = :wall
+WHERE id = :run AND status IN ('queued', 'paused')
+RETURNING no, seq, token;
+
+-- A second cancel of a running run changes nothing.
+-- name: signal
+INSERT INTO signals(run, key, n, answer, at)
+SELECT no, :key, inbox + 1, :answer, :wall FROM runs WHERE no = :no
+ON CONFLICT(run, key) DO UPDATE SET n = excluded.n, answer = excluded.answer, at = excluded.at
+WHERE signals.n IS NULL;
+
+-- The holder learns of the signal by this number.
+-- name: raise_inbox
+UPDATE runs SET inbox = inbox + 1 WHERE no = :no;
+
+-- A row of another boot, or one that beat in the future of this boot, is a dead process's.
+-- name: worker_alive
+SELECT 1 FROM workers
+WHERE id = :worker AND boot = :boot AND beat <= :steady AND alive_until > :steady;
+
+-- An id that is known already is not made anew: it may have lapsed.
+-- name: join
+INSERT INTO workers(id, boot, beat, alive_until) VALUES (:worker, :boot, :steady, :until)
+ON CONFLICT(id) DO NOTHING;
+
+-- A lapsed lease is never renewed: its runs may be another's already.
+-- name: beat
+UPDATE workers SET beat = :steady, alive_until = :until
+WHERE id = :worker AND boot = :boot AND beat <= :steady AND alive_until > :steady
+RETURNING id;
+
+-- What the heartbeat brings back.
+-- name: held
+SELECT id, token, inbox FROM runs WHERE worker = :worker;
+
+-- One program at a time, along the index: with all at once every due run would be sorted.
+-- name: due_runs
+SELECT no, due FROM runs
+WHERE program = :program AND due <= :wall AND status = 'queued' AND format <= :format
+ORDER BY due, no LIMIT :room;
+
+-- The same conditions for one run.
+-- name: due_run
+SELECT no, due FROM runs
+WHERE id = :run AND program = :program AND due <= :wall AND status = 'queued'
+  AND format <= :format;
+
+-- Two claimers race for the run: the status lets one through.
+-- name: claim
+UPDATE runs SET status = 'running', worker = :worker, token = token + 1, due = NULL
+WHERE no = :no AND status = 'queued'
+RETURNING id, program, token, seq, inbox, deaths, lost, lost_boot;
+
+-- No death; `lost` is kept unless the holder leaves work behind that may go on.
+-- name: release
+UPDATE runs SET status = 'queued', worker = NULL, due = :wall,
+  lost = CASE WHEN :abandoned THEN :steady ELSE lost END,
+  lost_boot = CASE WHEN :abandoned THEN :boot ELSE lost_boot END
+WHERE id = :run AND status = 'running' AND worker = :worker AND token = :token
+RETURNING no;
+
+-- Asked before a sweep takes the write lock.
+-- name: any_lapsed
+SELECT 1 FROM workers WHERE boot <> :boot OR beat > :steady OR alive_until <= :steady LIMIT 1;
+
+-- Holders are forgotten in the transaction that queues their runs.
+-- name: forget_lapsed
+DELETE FROM workers WHERE boot <> :boot OR beat > :steady OR alive_until <= :steady
+RETURNING id, CASE WHEN boot = :boot AND beat <= :steady THEN alive_until END;
+
+-- The token rises here, so that the lost holder is fenced before anyone else claims.
+-- name: take_back
+UPDATE runs SET status = 'queued', worker = NULL, token = token + 1, deaths = deaths + 1,
+  due = :wall, lost = :lost, lost_boot = :boot
+WHERE worker = :worker
+RETURNING id;
+
+-- In the order of their writing.
+-- name: read
+SELECT seq, token, format, body FROM entries
+WHERE run = (SELECT no FROM runs WHERE id = :run) AND seq > :after ORDER BY seq;
+
+-- Each run's base was pinned when it was made, so that the chain has an end.
+-- name: lineage
+WITH RECURSIVE chain(id, depth) AS (
+  SELECT base_run, 1 FROM runs WHERE id = :run AND base_run IS NOT NULL
+  UNION ALL
+  SELECT runs.base_run, depth + 1 FROM chain JOIN runs ON runs.id = chain.id
+  WHERE runs.base_run IS NOT NULL
+)
+SELECT depth, entries.seq, entries.token, entries.format, entries.body
+FROM chain JOIN runs ON runs.id = chain.id JOIN entries ON entries.run = runs.no
+ORDER BY depth DESC, entries.seq;
+
+-- The row, in the order of RunRow's fields.
+-- name: get
+SELECT id, program, status, seq, token, tenant, usr, thread, deaths, created, ended
+FROM runs WHERE id = :run;
+
+-- One query for all that are watched.
+-- name: heads
+SELECT id, seq, status FROM runs WHERE id IN (SELECT value FROM json_each(:runs));
+
+-- The conditions below are added as the query has them, so that each finds its index.
+-- name: find
+SELECT id, program, status, seq, token, tenant, usr, thread, deaths, created, ended
+FROM runs WHERE 1
+
+-- Part of find.
+-- name: find_status
+AND status = :status
+
+-- Part of find.
+-- name: find_program
+AND program = :program
+
+-- Part of find.
+-- name: find_user
+AND usr = :user
+
+-- Part of find.
+-- name: find_tenant
+AND tenant = :tenant
+
+-- Part of find.
+-- name: find_thread
+AND thread = :thread
+
+-- Part of find: a page goes on where the one before ended.
+-- name: find_before
+AND no < (SELECT no FROM runs WHERE id = :before)
+
+-- Part of find: `no` is the order of making.
+-- name: find_limit
+ORDER BY no DESC LIMIT :limit;
+
+-- The run that the next one builds on.
+-- name: thread_head
+SELECT head_run FROM threads WHERE key = :thread;
+
+-- Answered ones in the order of their answers.
+-- name: signals
+SELECT key, answer, id, at FROM signals
+WHERE run = (SELECT no FROM runs WHERE id = :run) ORDER BY n IS NULL, n, key;

@@ -1,0 +1,83 @@
+"""What is asked of the store without changing it: one statement each, so one moment each."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection
+from itertools import groupby
+from operator import itemgetter
+
+from remit.store.records import Entry, Head, Query, RunRow, Signal, Status
+from remit.store.sqlite.statements import SQL, pack, unpack
+
+_Row = tuple[str, str, Status, int, int, str | None, str | None, bytes | None, int, int, int | None]
+
+
+def read(db: sqlite3.Connection, run: str, after: int) -> list[Entry]:
+    """`Store.read`."""
+    rows = db.execute(SQL["read"], {"run": run, "after": after}).fetchall()
+    return [Entry(*row) for row in rows]
+
+
+def lineage(db: sqlite3.Connection, run: str) -> list[list[Entry]]:
+    """`Store.lineage`."""
+    rows = db.execute(SQL["lineage"], {"run": run}).fetchall()
+    return [[Entry(*row[1:]) for row in journal] for _, journal in groupby(rows, itemgetter(0))]
+
+
+def get(db: sqlite3.Connection, run: str) -> RunRow | None:
+    """`Store.get`."""
+    row = db.execute(SQL["get"], {"run": run}).fetchone()
+    return None if row is None else _run_row(row)
+
+
+def heads(db: sqlite3.Connection, runs: Collection[str]) -> dict[str, Head]:
+    """`Store.heads`."""
+    rows = db.execute(SQL["heads"], {"runs": json.dumps(list(runs))}).fetchall()
+    return {run: Head(seq, status) for run, seq, status in rows}
+
+
+def find(db: sqlite3.Connection, query: Query) -> list[RunRow]:
+    """`Store.find`."""
+    conditions = {
+        "status": query.status,
+        "program": query.program,
+        "user": query.user,
+        "tenant": query.tenant,
+        "thread": None if query.thread is None else pack(query.thread),
+        "before": query.before,
+    }
+    parts = [SQL[f"find_{name}"] for name, value in conditions.items() if value is not None]
+    statement = "\n".join([SQL["find"], *parts, SQL["find_limit"]])
+    rows = db.execute(statement, {**conditions, "limit": max(query.limit, 0)}).fetchall()
+    return [_run_row(row) for row in rows]
+
+
+def thread_head(db: sqlite3.Connection, thread: str) -> str | None:
+    """`Store.thread_head`."""
+    row = db.execute(SQL["thread_head"], {"thread": pack(thread)}).fetchone()
+    return None if row is None else row[0]
+
+
+def signals(db: sqlite3.Connection, run: str) -> list[Signal]:
+    """`Store.signals`."""
+    rows = db.execute(SQL["signals"], {"run": run}).fetchall()
+    return [Signal(unpack(key), answer, id, at) for key, answer, id, at in rows]
+
+
+def _run_row(row: _Row) -> RunRow:
+    run, program, status, seq, token, tenant, user, thread, deaths, created, ended = row
+    return RunRow(
+        id=run,
+        program=program,
+        status=status,
+        seq=seq,
+        token=token,
+        tenant=tenant,
+        user=user,
+        thread=None if thread is None else unpack(thread),
+        deaths=deaths,
+        created=created,
+        ended=ended,
+    )

@@ -1,0 +1,198 @@
+"""The store in one SQLite file, for the processes of one machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import TypeVar
+
+from remit.store.bells import Bells
+from remit.store.records import (
+    Append,
+    Appended,
+    Busy,
+    Claim,
+    Created,
+    Delivered,
+    Entry,
+    Fenced,
+    Head,
+    Held,
+    NewRun,
+    News,
+    Over,
+    Query,
+    RunRow,
+    Signal,
+    Signalled,
+    Stopped,
+    Undelivered,
+)
+from remit.store.sqlite import inbox, journal, leases, reads
+from remit.store.sqlite.connections import Connections, Work
+from remit.store.sqlite.faults import PATIENCE
+from remit.store.sqlite.lane import Outcome
+from remit.store.sqlite.moment import Moment, moment
+from remit.values.clock import Clock, SystemClock
+from remit.values.errors import ConfigError, StoreError
+
+T = TypeVar("T")
+
+_LOOK_EVERY = 0.025
+
+
+class SqliteStore:
+    """A `Store` in the file at `path`, on a local disk.
+
+    Writes of all callers are committed together, durably, by one thread. `patience` is how many
+    seconds a call waits while another process keeps the file locked. Raises ConfigError for an
+    empty path and for `:memory:`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        clock: Clock | None = None,
+        *,
+        patience: float = PATIENCE,
+    ) -> None:
+        name = os.fspath(path)
+        if not name or name == ":memory:":
+            raise ConfigError(
+                "a SQLite store needs a file: give its path, or use memory: for a store"
+                " that ends with the process"
+            )
+        self._path = os.path.abspath(name)
+        self._clock = clock or SystemClock()
+        self._patience = patience
+        self._bells = Bells()
+        self._watch: asyncio.TimerHandle | None = None
+        self._opening = asyncio.Lock()
+        self._connections: Connections | None = None
+
+    async def open(self) -> None:
+        """Make the file and its tables where they are missing; nothing if it is open."""
+        async with self._opening:
+            if self._connections is None:
+                self._connections = await Connections.open(
+                    self._path, self._now, self._patience, self._told
+                )
+
+    async def close(self) -> None:
+        """Finish the writes that wait and let go of the file. `open` opens it again."""
+        connections, self._connections = self._connections, None
+        if connections is None:
+            return
+        self._bells.end()
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        await connections.close()
+
+    async def create(self, new: NewRun) -> Created | Busy:
+        return await self._write(lambda db, now: journal.create(db, now, new), size=len(new.body))
+
+    async def claim(
+        self,
+        worker: str,
+        programs: Collection[str],
+        *,
+        format: int,
+        room: int = 1,
+        run: str | None = None,
+    ) -> Sequence[Claim]:
+        wish = leases.Wish(worker, programs, format, room if run is None else min(room, 1), run)
+        # An idle worker asks often and finds nothing: it must not take the write lock for that.
+        if not await self._read(lambda db, now: leases.due_for(db, now, wish)):
+            return []
+        return await self._write(lambda db, now: leases.claim(db, now, wish), news=False)
+
+    async def beat(self, worker: str, lasts: float, *, join: bool = False) -> Sequence[Held] | None:
+        return await self._write(
+            lambda db, now: leases.beat(db, now, worker, lasts, join), news=False
+        )
+
+    async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:
+        return await self._write(
+            lambda db, now: leases.release(db, now, worker, run, token, abandoned)
+        )
+
+    async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
+        size = sum(len(body) for item in batch for body in item.entries)
+        return await self._write(lambda db, now: journal.append(db, now, batch), size=size)
+
+    async def read(self, run: str, after: int = 0) -> Sequence[Entry]:
+        return await self._read(lambda db, _: reads.read(db, run, after))
+
+    async def lineage(self, run: str) -> Sequence[Sequence[Entry]]:
+        return await self._read(lambda db, _: reads.lineage(db, run))
+
+    async def get(self, run: str) -> RunRow | None:
+        return await self._read(lambda db, _: reads.get(db, run))
+
+    async def heads(self, runs: Collection[str]) -> Mapping[str, Head]:
+        return await self._read(lambda db, _: reads.heads(db, runs))
+
+    async def find(self, query: Query) -> Sequence[RunRow]:
+        return await self._read(lambda db, _: reads.find(db, query))
+
+    async def thread_head(self, thread: str) -> str | None:
+        return await self._read(lambda db, _: reads.thread_head(db, thread))
+
+    async def deliver(
+        self, run: str, answers: Mapping[str, bytes], id: str
+    ) -> Delivered | Undelivered | None:
+        size = sum(map(len, answers.values()))
+        return await self._write(
+            lambda db, now: inbox.deliver(db, now, run, answers, id), size=size
+        )
+
+    async def signals(self, run: str) -> Sequence[Signal]:
+        return await self._read(lambda db, _: reads.signals(db, run))
+
+    async def cancel(
+        self, run: str, body: bytes, format: int, signal: bytes
+    ) -> Stopped | Signalled | Over:
+        return await self._write(
+            lambda db, now: inbox.cancel(db, now, run, body, format, signal),
+            size=len(body) + len(signal),
+        )
+
+    async def sweep(self) -> Sequence[str]:
+        if not await self._read(leases.any_lapsed):
+            return []
+        return await self._write(leases.sweep)
+
+    def wakeups(self) -> AsyncIterator[None]:
+        self._open()
+        bell = self._bells.hang()
+        if self._watch is None:
+            self._look()
+        return bell
+
+    async def _write(self, work: Work[T], *, size: int = 0, news: bool = True) -> T:
+        return await self._open().write(work, size, news)
+
+    async def _read(self, work: Work[T]) -> T:
+        return await self._open().read(work)
+
+    def _open(self) -> Connections:
+        if self._connections is None:
+            raise StoreError(reason=f"the store {self._path} is not open: open it first.")
+        return self._connections
+
+    def _now(self) -> Moment:
+        return moment(self._clock)
+
+    def _told(self, outcomes: Sequence[Outcome]) -> None:
+        if any(order.news and error is None for order, _, error in outcomes):
+            self._bells.ring()
+
+    def _look(self) -> None:
+        """Ring for what other processes committed, and look again while anybody listens."""
+        self._watch = None
+        if self._connections is not None and self._bells:
+            if self._connections.changed():
+                self._bells.ring()
+            self._watch = asyncio.get_running_loop().call_later(_LOOK_EVERY, self._look)

@@ -1,0 +1,64 @@
+"""The one connection that writes: what waits is committed together."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from remit.store.sqlite.checkpoint import Checkpoints
+from remit.store.sqlite.faults import explained, patiently
+from remit.store.sqlite.lane import Order, Outcome
+from remit.store.sqlite.moment import Moment
+
+
+class Writer:
+    """Carries out orders in transactions. An order that fails harms no neighbour."""
+
+    def __init__(
+        self, db: sqlite3.Connection, path: str, now: Callable[[], Moment], patience: float
+    ) -> None:
+        self._db = db
+        self._path = path
+        self._now = now
+        self._patience = patience
+        self._checkpoints = Checkpoints(path)
+
+    def carry_out(self, orders: Sequence[Order[Any]]) -> list[Outcome]:
+        """Commit all orders together; where that fails, which writes nothing, each alone."""
+        try:
+            values = patiently(lambda: self._commit(orders), self._patience)
+        except Exception as error:
+            if len(orders) == 1:
+                return [(orders[0], None, explained(error, self._path))]
+            return [outcome for order in orders for outcome in self.carry_out([order])]
+        return [(order, value, None) for order, value in zip(orders, values, strict=True)]
+
+    def close(self) -> None:
+        self._db.close()
+        self._checkpoints.close()
+
+    def _commit(self, orders: Sequence[Order[Any]]) -> list[Any]:
+        self._db.execute("BEGIN IMMEDIATE")
+        reserved = False
+        try:
+            # The time is taken under the lock, so that it is never before another's last write.
+            now = self._now()
+            values = [order.work(self._db, now) for order in orders]
+            reserved = self._checkpoints.reserve(len(orders), sum(o.size for o in orders))
+            self._db.execute("COMMIT")
+        except BaseException:
+            if reserved:
+                self._checkpoints.abandon()
+            self._roll_back()
+            raise
+        if reserved:
+            self._checkpoints.run(self._db)
+        return values
+
+    def _roll_back(self) -> None:
+        """Undo what was begun, unless SQLite has done so itself, as it does on a full disk."""
+        if self._db.in_transaction:
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")

@@ -1,0 +1,1 @@
+"""What users test their agents with, and remit itself."""

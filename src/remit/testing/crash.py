@@ -1,0 +1,155 @@
+"""A store that dies: what a process leaves behind when it is killed at a given write."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Literal, TypeVar
+
+from remit.store.protocol import Store
+from remit.store.records import (
+    Append,
+    Appended,
+    Busy,
+    Claim,
+    Created,
+    Delivered,
+    Entry,
+    Fenced,
+    Head,
+    Held,
+    NewRun,
+    News,
+    Over,
+    Query,
+    RunRow,
+    Signal,
+    Signalled,
+    Stopped,
+    Undelivered,
+)
+
+T = TypeVar("T")
+
+
+class Crash(BaseException):
+    """The process is dead: nothing of it may go on, and nothing of it reaches the store."""
+
+
+class CrashStore:
+    """Hands every call to `store`, and dies at the `at`-th write, before or after it is done.
+
+    Writes are `create`, `claim`, `append`, `release`, `deliver`, `cancel` and `sweep`, counted
+    from 1, also where they find nothing to do; heartbeats are not counted. From the death on
+    every call raises `Crash`, and so do `wakeups` when they next ring. With `at=None` it never
+    dies: `writes` then tells how many there were, so that a dry run can count them.
+    """
+
+    def __init__(
+        self, store: Store, *, at: int | None, when: Literal["before", "after"] = "before"
+    ) -> None:
+        self._store = store
+        self._at = at
+        self._when = when
+        self.writes = 0
+        self.dead = False
+
+    async def open(self) -> None:
+        await self._read(self._store.open)
+
+    async def close(self) -> None:
+        await self._read(self._store.close)
+
+    async def create(self, new: NewRun) -> Created | Busy:
+        return await self._write(lambda: self._store.create(new))
+
+    async def claim(
+        self,
+        worker: str,
+        programs: Collection[str],
+        *,
+        format: int,
+        room: int = 1,
+        run: str | None = None,
+    ) -> Sequence[Claim]:
+        return await self._write(
+            lambda: self._store.claim(worker, programs, format=format, room=room, run=run)
+        )
+
+    async def beat(self, worker: str, lasts: float, *, join: bool = False) -> Sequence[Held] | None:
+        return await self._read(lambda: self._store.beat(worker, lasts, join=join))
+
+    async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:
+        return await self._write(
+            lambda: self._store.release(worker, run, token, abandoned=abandoned)
+        )
+
+    async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
+        return await self._write(lambda: self._store.append(batch))
+
+    async def read(self, run: str, after: int = 0) -> Sequence[Entry]:
+        return await self._read(lambda: self._store.read(run, after))
+
+    async def lineage(self, run: str) -> Sequence[Sequence[Entry]]:
+        return await self._read(lambda: self._store.lineage(run))
+
+    async def get(self, run: str) -> RunRow | None:
+        return await self._read(lambda: self._store.get(run))
+
+    async def heads(self, runs: Collection[str]) -> Mapping[str, Head]:
+        return await self._read(lambda: self._store.heads(runs))
+
+    async def find(self, query: Query) -> Sequence[RunRow]:
+        return await self._read(lambda: self._store.find(query))
+
+    async def thread_head(self, thread: str) -> str | None:
+        return await self._read(lambda: self._store.thread_head(thread))
+
+    async def deliver(
+        self, run: str, answers: Mapping[str, bytes], id: str
+    ) -> Delivered | Undelivered | None:
+        return await self._write(lambda: self._store.deliver(run, answers, id))
+
+    async def signals(self, run: str) -> Sequence[Signal]:
+        return await self._read(lambda: self._store.signals(run))
+
+    async def cancel(
+        self, run: str, body: bytes, format: int, signal: bytes
+    ) -> Stopped | Signalled | Over:
+        return await self._write(lambda: self._store.cancel(run, body, format, signal))
+
+    async def sweep(self) -> Sequence[str]:
+        return await self._write(self._store.sweep)
+
+    def wakeups(self) -> AsyncIterator[None]:
+        self._live()
+        return self._wakeups(self._store.wakeups())
+
+    async def _wakeups(self, wakeups: AsyncIterator[None]) -> AsyncIterator[None]:
+        self._live()
+        async for _ in wakeups:
+            self._live()
+            yield
+
+    async def _write(self, call: Callable[[], Awaitable[T]]) -> T:
+        self._live()
+        self.writes += 1
+        last = self.writes == self._at
+        if last and self._when == "before":
+            self.dead = True
+        self._live()
+        outcome = await call()
+        if last:
+            self.dead = True
+        self._live()
+        return outcome
+
+    async def _read(self, call: Callable[[], Awaitable[T]]) -> T:
+        self._live()
+        outcome = await call()
+        self._live()
+        return outcome
+
+    def _live(self) -> None:
+        """Nothing goes out to the store, or comes back from it, once the process is dead."""
+        if self.dead:
+            raise Crash(f"died {self._when} write {self._at}")

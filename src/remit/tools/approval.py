@@ -1,0 +1,90 @@
+"""Whether a person must agree to a call, and what exactly they agree to."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import json
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from remit.tools.abandoned import Abandoned
+from remit.tools.attempt import InTask, log
+from remit.tools.context import ToolContext
+from remit.tools.tool import Tool
+from remit.values import codec
+from remit.values.clock import Clock
+from remit.values.errors import LetGo
+
+CHECK_SECONDS = 10.0
+
+
+async def asks(
+    tool: Tool,
+    checked: Any,
+    context: ToolContext[Any],
+    *,
+    clock: Clock,
+    abandoned: Abandoned,
+) -> str | None:
+    """Why a person must agree to this call, or None where nobody must.
+
+    A check that raises, answers anything but True or False, or is async and takes more than
+    `CHECK_SECONDS`, counts as: ask. A sync check runs on the loop, so it must only look at its
+    arguments; one that reads elsewhere must be async.
+    """
+    if tool.approval == "never":
+        return None
+    if tool.approval == "always":
+        return f"every call of {tool.name} needs a person's agreement"
+    given = (checked, context) if tool.checks_context else (checked,)
+    try:
+        verdict = tool.approval(*given)
+        if inspect.isawaitable(verdict):
+            verdict = await _awaited(tool, verdict, clock, abandoned)
+    except (asyncio.CancelledError, LetGo):
+        raise
+    except BaseException as error:
+        log.error("the approval check of tool %s failed", tool.name, exc_info=error)
+        return f"the approval check of {tool.name} failed, so a person must decide"
+    if verdict is False:
+        return None
+    if verdict is True:
+        return f"the approval check of {tool.name} asks for a person's agreement"
+    log.error("the approval check of tool %s gave a %s", tool.name, type(verdict).__name__)
+    return f"the approval check of {tool.name} gave no yes or no, so a person must decide"
+
+
+async def _awaited(
+    tool: Tool, verdict: Awaitable[object], clock: Clock, abandoned: Abandoned
+) -> object:
+    """What an async check answers. Its own CancelledError is an error like any other."""
+    attempt = InTask(f"{tool.name} (approval)", lambda: verdict, _same, abandoned.threads)
+    if not await abandoned.bound(attempt, CHECK_SECONDS, 0.0, clock, _nothing):
+        raise TimeoutError(f"it took more than {CHECK_SECONDS:g} seconds")
+    if isinstance(attempt.error, asyncio.CancelledError):
+        raise RuntimeError("it was cancelled from within") from attempt.error
+    if attempt.error is not None:
+        raise attempt.error
+    return attempt.value
+
+
+def digest(tool: str, arguments: Mapping[str, Any]) -> str:
+    """What a decision is bound to: SHA-256, in hex, of the tool's name and its arguments.
+
+    Taken over the JSON that a journal keeps of them, with sorted keys, so that it is the same
+    before and after they were stored: 1 and 1.0 differ, lone surrogates stand as escapes.
+    Raises TypeError for arguments that JSON cannot hold.
+    """
+    kept = codec.decode(codec.encode([tool, arguments]), list)
+    canonical = json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def _same(value: object) -> object:
+    return value
+
+
+def _nothing() -> None:
+    return None

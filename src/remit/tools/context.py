@@ -1,0 +1,102 @@
+"""What a tool may know of the run that calls it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Deps = TypeVar("Deps")
+Report = Callable[[str | None, float | None], None]
+
+log = logging.getLogger("remit.tools")
+
+
+class Life:
+    """How far a call has come; one flag per question, so that any thread may look."""
+
+    __slots__ = ("cancelled", "loop", "report")
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.report: Report | None = None
+
+    def tell(self, text: str | None, fraction: float | None) -> None:
+        """Hand progress on, unless the call has ended meanwhile; on the loop's thread only."""
+        if self.report is None:
+            return
+        try:
+            self.report(text, fraction)
+        except Exception:
+            log.exception("progress of a tool could not be reported")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ToolContext(Generic[Deps]):
+    """Who calls a tool, for whom, and until when.
+
+    A parameter with this annotation is filled in and never shown to the model.
+    `idempotency_key` is the same for every attempt of one call and different for every other.
+    `deadline` is in seconds of the clock's steady time. `report` is what `progress` calls.
+    """
+
+    run_id: str
+    turn: int
+    call_id: str
+    idempotency_key: str
+    deps: Deps
+    user: str | None = None
+    tenant: str | None = None
+    grant: frozenset[str] = frozenset()
+    attempt: int = 1
+    lease_token: int | None = None
+    deadline: float | None = None
+    report: Report | None = field(default=None, repr=False)
+    life: Life = field(default_factory=Life, init=False, repr=False)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call should stop: cancelled, timed out, or its lease lost."""
+        return self.life.cancelled
+
+    def progress(self, text: str | None = None, *, fraction: float | None = None) -> None:
+        """Tell whoever watches how far the tool has come, from its coroutine or its thread.
+
+        After the call has ended it does nothing. Raises ValueError where `fraction` is not a
+        number from 0 to 1, or where there is nothing to tell.
+        """
+        if fraction is not None and not _is_fraction(fraction):
+            raise ValueError(f"fraction must be a number from 0 to 1, not {fraction!r:.80}")
+        if text is None and fraction is None:
+            raise ValueError("progress tells a text, a fraction or both")
+        loop = self.life.loop
+        if loop is None:
+            return
+        if asyncio._get_running_loop() is loop:
+            self.life.tell(text, fraction)
+            return
+        try:
+            loop.call_soon_threadsafe(self.life.tell, text, fraction)
+        except RuntimeError:
+            log.debug("progress of a tool came after its loop was closed")
+
+    def open(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The call begins: progress is handed on from here. For the runtime."""
+        self.life.loop = loop
+        self.life.report = self.report
+
+    def close(self) -> None:
+        """The call has ended: progress is dropped from here. For the runtime."""
+        self.life.loop = None
+        self.life.report = None
+
+    def cancel(self) -> None:
+        """Let the tool see that it should stop. For the runtime."""
+        self.life.cancelled = True
+
+
+def _is_fraction(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1

@@ -1,0 +1,131 @@
+"""Running one tool once: bounded in time, and with every end turned into an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Literal
+
+import msgspec
+
+from remit.tools.abandoned import Abandoned
+from remit.tools.attempt import InTask, OnThread, log
+from remit.tools.context import ToolContext
+from remit.tools.plain import ResultError
+from remit.tools.promise import BrokenPromiseError
+from remit.tools.result import cut, render
+from remit.tools.tool import Tool
+from remit.values.clock import Clock
+from remit.values.content import well_formed
+from remit.values.errors import LetGo, Refused
+
+GRACE = 5.0
+ERROR_CHARS = 2_000
+
+_UNKNOWN = (
+    "It may or may not have done what you asked: check before you try again, "
+    "or tell the user that it did not work."
+)
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a call ended. `text` is for the model, `error` for log and trace alone."""
+
+    text: str
+    status: Literal["ok", "error", "timeout"] = "ok"
+    error: BaseException | None = None
+
+
+async def execute(
+    tool: Tool,
+    checked: Any,
+    context: ToolContext[Any],
+    *,
+    clock: Clock,
+    abandoned: Abandoned,
+    grace: float = GRACE,
+) -> Outcome:
+    """Run `tool` with checked arguments and tell how it ended.
+
+    Whatever the tool raises becomes an error outcome; only `LetGo` is raised on. Past the tool's
+    timeout a coroutine is cancelled and has `grace` seconds to end, a thread is left behind at
+    once; a late value is dropped. When this call is cancelled the tool is too, has `grace`
+    seconds to end, and CancelledError is raised in any case.
+    """
+    kind: type[InTask | OnThread] = InTask if tool.is_async else OnThread
+    call, finish = partial(tool.call, checked, context), partial(answer, tool)
+    context.open(asyncio.get_running_loop())
+    try:
+        attempt = kind(tool.name, call, finish, abandoned.threads)
+        in_time = await abandoned.bound(attempt, tool.seconds, grace, clock, context.cancel)
+    except RuntimeError as error:
+        # The system has no thread left for it.
+        return failed(tool, error)
+    finally:
+        context.close()
+    if not in_time:
+        log.warning("tool %s timed out after %s s", tool.name, tool.seconds)
+        return Outcome(f"The tool timed out after {tool.seconds:g} seconds. {_UNKNOWN}", "timeout")
+    if attempt.error is not None:
+        return failed(tool, attempt.error)
+    outcome: Outcome = attempt.value
+    return outcome
+
+
+def answer(tool: Tool, value: object) -> Outcome:
+    """The outcome of a tool that returned `value`: its text, or why it has none."""
+    try:
+        if tool.promise is not None:
+            tool.promise.check(value)
+        return Outcome(render(value, tool.max_result_chars))
+    except BaseException as error:
+        if inspect.iscoroutine(value):
+            value.close()
+        log.error("tool %s: its result cannot be used", tool.name, exc_info=error)
+        why = _why_not(error, tool.expose_errors)
+        return Outcome(
+            f"The tool ran, but its result cannot be used: {why}. Do not repeat it.", "error", error
+        )
+
+
+def failed(tool: Tool, error: BaseException) -> Outcome:
+    """The outcome of a tool that raised `error`. Raises `LetGo` on, if that is what it was."""
+    leaves = list(_leaves(error))
+    for leaf in leaves:
+        if isinstance(leaf, LetGo):
+            raise leaf
+    if all(isinstance(leaf, Refused) for leaf in leaves):
+        log.info("tool %s refused", tool.name, exc_info=error)
+        text = "\n".join(filter(None, map(_message, leaves)))
+    else:
+        log.error("tool %s failed", tool.name, exc_info=error)
+        text = ""
+        if tool.expose_errors:
+            text = cut(f"{type(error).__name__}: {_message(error)}", ERROR_CHARS)
+    text = cut(well_formed(text), tool.max_result_chars)
+    return Outcome(text if text.strip() else f"The tool failed. {_UNKNOWN}", "error", error)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:
+        return ""
+
+
+def _why_not(error: BaseException, expose: bool) -> str:
+    if isinstance(error, ResultError) or (expose and isinstance(error, BrokenPromiseError)):
+        return _message(error)[:ERROR_CHARS]
+    if isinstance(error, BrokenPromiseError):
+        return "it does not have the form that was promised"
+    return "reading it failed"

@@ -1,0 +1,121 @@
+"""What a run tells while it goes on.
+
+Facts come from the journal: they carry its sequence number `seq` and, since one entry can give
+several events, an `index` within it. Passing events (deltas, progress) carry a `delta_id`
+instead; they are never replayed.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from remit.values.content import Call
+from remit.values.messages import ToolMessage
+from remit.values.results import Pending, Result, Turn
+from remit.values.usage import Usage
+
+
+class FactEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+    """An event that the journal holds. `id` is where a reader goes on after a reconnect."""
+
+    seq: int
+    index: int = 0
+    turn: int = 0
+
+    @property
+    def id(self) -> str:
+        """The event's place in the run: `"12.0"` is the first event of entry 12."""
+        return f"{self.seq}.{self.index}"
+
+
+class PassingEvent(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False
+):
+    """An event that is shown once, live. A higher `attempt` starts the turn's text anew."""
+
+    turn: int
+    attempt: int
+    delta_id: int
+
+
+class TextEvent(PassingEvent, frozen=True, tag="text", gc=False):
+    """A piece of the answer's text."""
+
+    kind: ClassVar[str] = "text"
+    text: str
+
+
+class ReasoningEvent(PassingEvent, frozen=True, tag="reasoning", gc=False):
+    """A piece of the model's reasoning."""
+
+    kind: ClassVar[str] = "reasoning"
+    text: str
+
+
+class ToolProgressEvent(PassingEvent, frozen=True, tag="tool_progress", gc=False):
+    """What a running tool tells of itself: `text`, or a `fraction` from 0 to 1."""
+
+    kind: ClassVar[str] = "tool_progress"
+    call_id: str
+    text: str | None = None
+    fraction: float | None = None
+
+
+class ToolCallEvent(FactEvent, frozen=True, tag="tool_call"):
+    """The model asked for a call."""
+
+    kind: ClassVar[str] = "tool_call"
+    call: Call
+
+
+class ToolResultEvent(FactEvent, frozen=True, tag="tool_result"):
+    """A call has its result."""
+
+    kind: ClassVar[str] = "tool_result"
+    call: Call
+    result: ToolMessage
+
+
+class UsageEvent(FactEvent, frozen=True, tag="usage"):
+    """What one model call used."""
+
+    kind: ClassVar[str] = "usage"
+    model: str
+    usage: Usage
+
+
+class TurnEvent(FactEvent, frozen=True, tag="turn"):
+    """The model's part of a turn is recorded; `record.text` is its final text."""
+
+    kind: ClassVar[str] = "turn"
+    record: Turn
+
+
+class PendingEvent(FactEvent, frozen=True, tag="pending"):
+    """The run waits for people's decisions."""
+
+    kind: ClassVar[str] = "pending"
+    pending: tuple[Pending, ...]
+
+
+class DoneEvent(FactEvent, frozen=True, tag="done"):
+    """The run has stopped for good; the last event. `error` is set where it has no finish."""
+
+    kind: ClassVar[str] = "done"
+    result: Result | None = None
+    error: str | None = None
+
+
+Event = (
+    TextEvent
+    | ReasoningEvent
+    | ToolProgressEvent
+    | ToolCallEvent
+    | ToolResultEvent
+    | UsageEvent
+    | TurnEvent
+    | PendingEvent
+    | DoneEvent
+)

@@ -1,0 +1,100 @@
+"""What a run gives back, while it goes on and when it has stopped."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+import msgspec
+
+from remit.values.content import Call
+from remit.values.identity import Caller
+from remit.values.messages import Message
+from remit.values.usage import Usage
+
+Status = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
+Finish = Literal[
+    "answer",
+    "turns",
+    "tool_calls",
+    "tokens",
+    "seconds",
+    "budget",
+    "approval",
+    "length",
+    "refusal",
+    "cancelled",
+]
+ENDED: frozenset[Status] = frozenset({"succeeded", "failed", "cancelled"})
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One model call of a run and the tool calls that it asked for."""
+
+    number: int
+    model: str
+    usage: Usage
+    usage_id: str
+    calls: tuple[Call, ...] = ()
+    text: str = ""
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What the model call cost, in the app's currency unit; None without declared rates."""
+        return self.usage.cost
+
+
+class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A call that waits for a person's decision. `digest` binds the decision to the arguments."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    why: str
+    digest: str
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run stopped, and all that it did until then.
+
+    `messages` is what the run added to its conversation. `output` is the answer of an answered
+    run, None otherwise. `state` is None: a paused run is resumed through an App's store.
+    """
+
+    run_id: str
+    finish: Finish
+    reason: str | None = None
+    text: str = ""
+    output: Any = None
+    messages: tuple[Message, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    usage: Usage = Usage()
+    pending: tuple[Pending, ...] = ()
+    state: str | None = None
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A durable run as it stands in the store.
+
+    `finish` is None while it goes on. `error` is the message of what ended it without a finish.
+    """
+
+    id: str
+    agent: str
+    status: Status
+    finish: Finish | None = None
+    reason: str | None = None
+    error: str | None = None
+    text: str = ""
+    output: Any = None
+    messages: tuple[Message, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    usage: Usage = Usage()
+    pending: tuple[Pending, ...] = ()
+    user: str | None = None
+    tenant: str | None = None
+    thread: str | None = None
+    by: Caller | None = None
+    created: datetime | None = None
+    ended: datetime | None = None

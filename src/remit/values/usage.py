@@ -1,0 +1,46 @@
+"""What model calls used, in one shape for every provider."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import msgspec
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens and cost of one or more model calls.
+
+    `input_tokens` is all of the input; `cache_read_tokens` and `cache_write_tokens` are parts of
+    it. `output_tokens` is all of the output, `reasoning_tokens` a part of it. `cost` is in the
+    app's currency unit at its declared rates, None where no rates are declared.
+    """
+
+    input_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: Decimal | None = None
+    estimated: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            cost=_sum(self.cost, other.cost),
+            estimated=self.estimated or other.estimated,
+        )
+
+
+def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
