@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
@@ -20,6 +21,7 @@ from remit.host.bus.memory import MemoryBus, Passing
 from remit.host.client import Client
 from remit.host.place import Place
 from remit.host.readers import facts_of, follow, settled
+from remit.host.signals import on_terminate
 from remit.host.worker import Worker
 from remit.kernel.facts import decode
 from remit.kernel.interrupt import Answer
@@ -34,6 +36,8 @@ from remit.values.events import DoneEvent, Event
 from remit.values.identity import Caller
 from remit.values.messages import Message
 from remit.values.results import Run, Status
+
+_DRAIN = timedelta(seconds=20)
 
 
 class App:
@@ -77,6 +81,7 @@ class App:
         self._owns_store = isinstance(store, str)
         self._bus = MemoryBus()
         self._tasks: asyncio.TaskGroup | None = None
+        self._forget_signal: Callable[[], None] = _nothing
 
     async def __aenter__(self) -> App:
         if self._tasks is not None:
@@ -97,6 +102,8 @@ class App:
         await self._tasks.__aenter__()
         try:
             await self._worker.start(self._tasks, work=bool(driven))
+            if driven:
+                self._forget_signal = on_terminate(self._drain_and_end, self._tasks)
         except BaseException:
             await self._leave(None, None, None)
             raise
@@ -263,6 +270,13 @@ class App:
             for message in conversation("", [decode(entry.body) for entry in entries])
         ]
 
+    async def drain(self, within: timedelta = _DRAIN) -> bool:
+        """Claim no more runs, let the steps under way finish and give the runs back; whether
+        that was done `within` this time. On SIGTERM an App drains by itself, and the process
+        then ends as it would have, unless it has a handler of its own."""
+        self._open_client()
+        return await self._worker.drain(within.total_seconds())
+
     async def recover(self) -> int:
         """Queue the runs whose process is gone; how many there were. Done at start and then
         every `LeaseTerms.sweep_every` by itself."""
@@ -277,6 +291,7 @@ class App:
     ) -> None:
         tasks, self._tasks = self._tasks, None
         assert tasks is not None
+        self._forget_signal()
         try:
             await self._worker.stop()
             for program in self._programs:
@@ -287,6 +302,10 @@ class App:
             finally:
                 if self._owns_store:
                     await self._store.close()
+
+    async def _drain_and_end(self) -> None:
+        await self._worker.drain(_DRAIN.total_seconds())
+        await self._worker.stop()
 
     def _open_client(self) -> Client:
         if self._tasks is None:
@@ -313,6 +332,10 @@ class App:
         if row is None or not mine:
             raise RunNotFoundError(run=run)
         return row
+
+
+def _nothing() -> None:
+    """There is no signal to forget."""
 
 
 def _by_name(agents: Iterable[Agent[Any, Any]]) -> dict[str, Agent[Any, Any]]:

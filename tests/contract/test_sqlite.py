@@ -50,6 +50,22 @@ def raw(path: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
+def content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def write_over(path: Path, start: int, size: int) -> None:
+    """Spoil part of a file, which is made if it is not there."""
+    path.touch()
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(b"x" * size)
+
+
+def names(folder: Path) -> list[str]:
+    return [file.name for file in folder.iterdir()]
+
+
 async def refusal(path: Path) -> str:
     """Why the store does not open."""
     with pytest.raises(StoreError) as refused:
@@ -65,19 +81,19 @@ def test_a_store_needs_a_file(name: str) -> None:
 
 async def test_a_missing_folder_is_not_made(tmp_path: Path) -> None:
     assert "does not exist: make it" in await refusal(tmp_path / "no" / "runs.db")
-    assert list(tmp_path.iterdir()) == []
+    assert names(tmp_path) == []
 
 
 async def test_a_folder_is_no_store(tmp_path: Path) -> None:
     assert "is a folder" in await refusal(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"hello", b"x" * 5000], ids=["short", "long"])
-async def test_a_file_that_is_no_database_is_left_alone(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
+@pytest.mark.parametrize("size", [5, 5000])
+async def test_a_file_that_is_no_database_is_left_alone(path: Path, size: int) -> None:
+    write_over(path, 0, size)
 
     assert "is no SQLite database" in await refusal(path)
-    assert path.read_bytes() == content
+    assert content(path) == b"x" * size
 
 
 @pytest.mark.parametrize(
@@ -88,28 +104,28 @@ async def test_a_file_that_is_no_database_is_left_alone(path: Path, content: byt
 async def test_another_program_s_database_is_left_alone(path: Path, sign: str) -> None:
     with raw(path) as db:
         db.execute(sign)
-    before = path.read_bytes()
+    before = content(path)
 
     assert "another program's database" in await refusal(path)
-    assert path.read_bytes() == before
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    assert content(path) == before
+    assert names(path.parent) == [path.name]
 
 
 async def test_a_newer_schema_is_left_alone(path: Path, store: Store) -> None:
     await store.close()
     with raw(path) as db:
         db.execute("PRAGMA user_version = 99")
-    before = path.read_bytes()
+    before = content(path)
 
     message = await refusal(path)
 
     assert "schema 99" in message
     assert "up to 1: update remit" in message
-    assert path.read_bytes() == before
+    assert content(path) == before
 
 
 async def test_an_empty_file_is_a_fresh_store(path: Path) -> None:
-    path.touch()
+    write_over(path, 0, 0)
 
     async with opened(SqliteStore(path)) as store:
         await queued(store)
@@ -126,9 +142,7 @@ async def test_a_store_whose_making_was_cut_short_is_made(path: Path) -> None:
 async def test_a_damaged_file_is_told(path: Path, store: Store) -> None:
     run = await queued(store)
     await store.close()
-    content = bytearray(path.read_bytes())
-    content[4096:] = b"\xff" * (len(content) - 4096)
-    path.write_bytes(content)
+    write_over(path, 4096, len(content(path)) - 4096)
 
     await store.open()
     with pytest.raises(StoreError, match="is damaged: restore it"):

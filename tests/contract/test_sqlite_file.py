@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from remit.store import sql
+from remit.store.protocol import Store
 from remit.store.sqlite import SqliteStore
 from tests.contract.arrange import held, item, write
 from tests.fixtures_store import opened
@@ -94,7 +95,7 @@ async def test_what_a_step_adds_does_not_grow(tmp_path: Path) -> None:
     assert second < first * 1.1
 
 
-async def fill(store: SqliteStore, commits: int) -> None:
+async def fill(store: Store, commits: int) -> None:
     had = await held(store)
     for seq in range(1, commits + 1):
         await write(store, item(had, b"x" * 20_000, seq=seq))

@@ -14,6 +14,7 @@ import msgspec
 from remit.agent.plan import Plan
 from remit.agent.state import AgentState, Decision, not_run
 from remit.kernel.facts import Ask
+from remit.kernel.lease import Leaving
 from remit.kernel.run import ActiveRun
 from remit.tools.abandoned import Abandoned
 from remit.tools.approval import asks, digest
@@ -65,18 +66,21 @@ class Actor:
             if call.id not in state.results
         ]
         await self._build_deps()
-        if len(todo) == 1:
-            asked = [await todo[0]()]
-        else:
-            asked = await self._side_by_side(todo)
-        return [ask for ask in asked if ask is not None]
+        if len(todo) > 1:
+            return await self._side_by_side(todo)
+        only = await todo[0]()
+        return [only] if only is not None else []
 
-    async def _side_by_side(self, todo: Sequence[Callable[[], Any]]) -> list[Ask | None]:
+    async def _side_by_side(self, todo: Sequence[Callable[[], Any]]) -> list[Ask]:
         room = asyncio.Semaphore(self._plan.parallel)
 
-        async def one(call: Callable[[], Any]) -> Ask | None:
+        async def one(call: Callable[[], Any]) -> Ask | Leaving | None:
             async with room:
-                found: Ask | None = await call()
+                try:
+                    found: Ask | None = await call()
+                except Leaving as leaving:
+                    # Raised here it would cut the calls beside this one, which may finish.
+                    return leaving
                 return found
 
         try:
@@ -85,7 +89,11 @@ class Actor:
         except BaseExceptionGroup as group:
             # What ends one call for good ends the turn: it goes on as itself.
             raise group.exceptions[0] from None
-        return [task.result() for task in running]
+        found = [task.result() for task in running]
+        for one_found in found:
+            if isinstance(one_found, Leaving):
+                raise one_found
+        return [ask for ask in found if isinstance(ask, Ask)]
 
     async def _call(self, turn: int, number: int, call: Call, ordinal: int) -> Ask | None:
         name = step_name(turn, number)
@@ -120,9 +128,7 @@ class Actor:
         if answered is not None:
             decision = codec.convert(answered.value, Decision)
             return _decided(decision, call) or Ready(tool, checked, context)
-        why = await asks(
-            tool, checked, context, clock=self._run.clock, abandoned=self._abandoned
-        )
+        why = await asks(tool, checked, context, clock=self._run.clock, abandoned=self._abandoned)
         if why is None:
             return Ready(tool, checked, context)
         question = Pending(

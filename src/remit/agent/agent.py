@@ -48,8 +48,10 @@ class Agent(Generic[Deps, Output]):
 
     def __post_init__(self) -> None:
         _check_words(self)
-        _check_tools(self)
+        if isinstance(self.tools, Tool) or not isinstance(self.tools, Iterable):
+            raise ConfigError(f"tools of agent {self.name!r} must be a list, not {self.tools!r}")
         object.__setattr__(self, "tools", tuple(self.tools))
+        _check_tools(self)
         object.__setattr__(self, "grant", grant(self.grant, f"grant of agent {self.name!r}"))
         _check_model(self)
 
@@ -170,12 +172,20 @@ def _check_model(agent: Agent[Any, Any]) -> None:
         raise ConfigError(
             f"agent {agent.name!r}: a list of models is not there yet; give the first alone"
         )
+    if not isinstance(agent.catalogue, Catalogue):
+        raise ConfigError(
+            f"catalogue of agent {agent.name!r} must be a Catalogue, not {agent.catalogue!r}"
+        )
     if isinstance(agent.model, str):
         check_name(agent.model)
     elif not all(hasattr(agent.model, part) for part in ("name", "card", "stream")):
         raise ConfigError(
             f"model {agent.model!r} of agent {agent.name!r} is no model: give 'provider:name' or"
             " an object with name, card and stream"
+        )
+    if not isinstance(agent.card, Card):
+        raise ConfigError(
+            f"the card of model {agent.model!r} must be a Card, which may be empty: Card()"
         )
     if agent.budget.cost is not None and agent.card.pricing is None:
         raise ConfigError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from remit.agent.state import AgentInput
 from remit.kernel.facts import Asked
 from remit.values.content import Text, well_formed
@@ -37,8 +39,8 @@ class Asking:
             value = getattr(self, kind)
             if value is not None and not is_id(value):
                 raise UserIdError(kind=kind, value=value)
-        if self.by is not None and not isinstance(self.by, Caller):
-            raise ConfigError(f"by= must be a Caller, not {self.by!r}")
+        if self.by is not None:
+            check_caller(self.by)
 
     def fact(self, at: int) -> Asked:
         """The first fact of the run."""
@@ -57,3 +59,16 @@ class Asking:
         if self.thread is None:
             return None
         return f"{self.tenant or ''}/{self.user or ''}/{agent}/{self.thread}"
+
+
+def check_caller(by: object) -> None:
+    """Raise ConfigError unless `by` is a Caller that can be read again from a journal."""
+    try:
+        if isinstance(by, Caller):
+            msgspec.convert(msgspec.to_builtins(by), Caller)
+            return
+    except (TypeError, msgspec.ValidationError):
+        pass
+    raise ConfigError(
+        f"by= must be a Caller with text for its ids and sets of text for roles and may, not {by!r}"
+    )

@@ -10,8 +10,8 @@ from remit.values.errors import ConfigError
 
 def grant(capabilities: Iterable[str], where: str) -> frozenset[str]:
     """A set of capabilities, like `{"payments:write"}`. Raises ConfigError for anything else."""
-    if isinstance(capabilities, str):
-        raise ConfigError(f"{where} must be a set of capabilities, not the string {capabilities!r}")
+    if isinstance(capabilities, str) or not isinstance(capabilities, Iterable):
+        raise ConfigError(f"{where} must be a set of capabilities, not {capabilities!r}")
     found = frozenset(capabilities)
     for capability in found:
         if not isinstance(capability, str) or not capability.strip():

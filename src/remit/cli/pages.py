@@ -63,9 +63,14 @@ def whole(sight: Sight, next_lines: Sequence[str]) -> list[Block]:
 def waiting(one: Pending) -> list[Block]:
     """A call that waits for a decision."""
     return [
-        Line(f"{one.id}  {one.tool}({arguments(one.arguments)})", "waiting", indent=1),
+        Line(waiting_line(one), "waiting", indent=1),
         Line(one_line(one.why), "dim", indent=2),
     ]
+
+
+def waiting_line(one: Pending) -> str:
+    """A waiting call on one line."""
+    return f"{one.id}  {one_line(one.tool)}({arguments(one.arguments)})"
 
 
 def next_lines(sight: Sight, store: str) -> list[str]:

@@ -74,8 +74,8 @@ async def approve(where: Where, run: str, calls: Sequence[str], by: Caller) -> i
     async with _opened(where) as (app, store):
         sight = await look(app, store, run)
         named = list(dict.fromkeys(calls)) or _the_only_one(sight)
-        _refuse_what_is_decided(sight, named)
-        left = await app.decide(run, approve=named, by=by)
+        async with _telling_who_decided(app, store, run, named):
+            left = await app.decide(run, approve=named, by=by)
     _tell_decided(where, run, ("approved", named), left)
     return status.OK
 
@@ -84,8 +84,8 @@ async def deny(where: Where, run: str, call: str, reason: str, by: Caller) -> in
     """Deny one call; the model reads why."""
     check_caller(by)
     async with _opened(where) as (app, store):
-        _refuse_what_is_decided(await look(app, store, run), [call])
-        left = await app.decide(run, deny={call: reason}, by=by)
+        async with _telling_who_decided(app, store, run, [call]):
+            left = await app.decide(run, deny={call: reason}, by=by)
     _tell_decided(where, run, ("denied", [call]), left)
     return status.OK
 
@@ -124,30 +124,42 @@ async def _opened(where: Where) -> AsyncIterator[tuple[App, Store]]:
 def _the_only_one(sight: Sight) -> list[str]:
     waiting = sight.waiting
     if len(waiting) > 1:
-        calls = ", ".join(one.id for one in waiting)
-        raise ConfigError(f"{len(waiting)} calls of run {sight.run.id} wait, name those: {calls}")
+        calls = "; ".join(pages.waiting_line(one) for one in waiting)
+        raise ConfigError(
+            f"{len(waiting)} calls of run {sight.run.id} wait: name those that you approve: {calls}"
+        )
     if not waiting:
-        raise _not_paused(sight, "")
+        raise _not_paused(sight)
     return [waiting[0].id]
 
 
-def _refuse_what_is_decided(sight: Sight, calls: Sequence[str]) -> None:
-    """Say who was first. The store itself lets the first decision win; this is for the words."""
-    for call in calls:
-        decision = sight.decided.get(call)
-        if decision is not None:
-            raise AlreadyDecidedError(
-                run=sight.run.id, call=call, by=decision.who, caller=decision.by
-            )
-    if sight.run.status != "paused":
-        raise _not_paused(sight, "")
+@asynccontextmanager
+async def _telling_who_decided(
+    app: App, store: Store, run: str, calls: Sequence[str]
+) -> AsyncIterator[None]:
+    """Where a decision comes too late, say who was first."""
+    try:
+        yield
+    except (AlreadyDecidedError, NotPausedError):
+        sight = await look(app, store, run)
+        for call in calls:
+            first = sight.decided.get(call)
+            if first is not None:
+                raise AlreadyDecidedError(
+                    run=run, call=call, by=first.who, caller=first.by
+                ) from None
+        if sight.run.status != "paused":
+            raise _not_paused(sight) from None
+        raise
 
 
-def _not_paused(sight: Sight, detail: str) -> NotPausedError:
-    if sight.decided:
-        told = (f"{call} by {one.who} ({one.verdict})" for call, one in sight.decided.items())
-        detail += f"; decided: {', '.join(told)}"
-    return NotPausedError(run=sight.run.id, status=sight.run.status, detail=detail)
+def _not_paused(sight: Sight) -> NotPausedError:
+    told = "; decided: " + ", ".join(
+        f"{call} by {one.who} ({one.verdict})" for call, one in sight.decided.items()
+    )
+    return NotPausedError(
+        run=sight.run.id, status=sight.run.status, detail=told if sight.decided else ""
+    )
 
 
 def _tell_decided(where: Where, run: str, what: tuple[str, Sequence[str]], left: int) -> None:

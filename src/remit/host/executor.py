@@ -12,9 +12,10 @@ from remit.kernel import recovery
 from remit.kernel.facts import Answered, AnyFact, Finished, Paused, decode
 from remit.kernel.interrupt import Answer, PauseWanted
 from remit.kernel.journal import StoredJournal
-from remit.kernel.lease import Lease
+from remit.kernel.lease import Lease, Leaving
 from remit.kernel.program import Outcome
 from remit.kernel.run import ActiveRun, Hold, Surroundings
+from remit.kernel.tasks import spawn
 from remit.store.records import CANCEL, Claim
 from remit.values import codec
 from remit.values.errors import LetGo, StoreError
@@ -41,12 +42,15 @@ class Executor:
         self._why: Why = "running"
         self._cancelled: Outcome | None = None
         self._driving: asyncio.Task[None] | None = None
-        self._left_behind = False
+        self._run: ActiveRun | None = None
+        self._draining = False
 
     async def execute(self) -> None:
         """Drive the run until it ends, pauses or is let go. Raises nothing but CancelledError."""
         try:
             await self._live()
+        except Leaving:
+            await self._give_back()
         except LetGo as let_go:
             _log.info("run %s let go: %r", self.claim.run, let_go)
         except StoreError as error:
@@ -69,6 +73,12 @@ class Executor:
         """The lease is over: stop, and write nothing."""
         self._stop("lost")
 
+    def drain(self) -> None:
+        """The process is about to leave: finish what is under way, and give the run back."""
+        self._draining = True
+        if self._run is not None:
+            self._run.leaving = True
+
     def leave(self) -> None:
         """The process is leaving: stop, and give the run back."""
         self._stop("leaving")
@@ -82,7 +92,8 @@ class Executor:
         if isinstance(decision, recovery.GiveUp):
             await self._give_up(decision.reason)
             return
-        run = self._active_run(facts)
+        run = self._run = self._active_run(facts)
+        run.leaving = self._draining
         await self._take_signals(run)
         while True:
             outcome = await self._drive(run)
@@ -113,7 +124,6 @@ class Executor:
             return Outcome(status="failed", error=_told(error))
         finally:
             self._driving = None
-            self._left_behind = run.left_behind
 
     async def _take_signals(self, run: ActiveRun) -> None:
         """Record the answers that came, and see whether the run is to be cancelled."""
@@ -134,7 +144,10 @@ class Executor:
 
     def look_for_news(self) -> None:
         """A signal was left for the run: look at it."""
-        self._tasks.create_task(self._look())
+        try:
+            spawn(self._tasks, self._look())
+        except Leaving:
+            _log.info("run %s: no look at its news, the process is leaving", self.claim.run)
 
     async def _look(self) -> None:
         try:
@@ -168,9 +181,10 @@ class Executor:
             self._journal.seen = inbox
 
     async def _give_back(self) -> None:
+        left_behind = self._run is not None and self._run.left_behind
         try:
             await self._store.release(
-                self._worker, self.claim.run, self.claim.token, abandoned=self._left_behind
+                self._worker, self.claim.run, self.claim.token, abandoned=left_behind
             )
         except StoreError as error:
             _log.warning("run %s could not be given back: %s", self.claim.run, error)

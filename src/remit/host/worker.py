@@ -11,6 +11,7 @@ from remit.host.executor import Executor
 from remit.host.place import Place
 from remit.host.readers import Watcher
 from remit.kernel.lease import Lease
+from remit.kernel.tasks import spawn
 from remit.store.records import Held
 from remit.values import codec, ids
 from remit.values.errors import StoreError
@@ -36,6 +37,7 @@ class Worker:
         self._strangers: set[tuple[str, int]] = set()
         self._bell = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
+        self._joined = self._draining = False
         self._drives: set[asyncio.Task[None]] = set()
 
     async def start(self, tasks: asyncio.TaskGroup, *, work: bool) -> None:
@@ -48,6 +50,17 @@ class Worker:
             chapters += [self._claim_forever, self._beat_forever, self._sweep_forever]
         self._loops = [tasks.create_task(chapter()) for chapter in chapters]
 
+    async def drain(self, within: float) -> bool:
+        """Claim nothing more, let what is under way finish, and give the runs back; whether that
+        was done `within` so many seconds. Steps that take longer are cut by `stop`."""
+        self._draining = True
+        for executor in self._active.values():
+            executor.drain()
+        if not self._drives:
+            return True
+        _, late = await asyncio.wait(self._drives, timeout=within)
+        return not late
+
     async def stop(self) -> None:
         """Claim nothing more, stop what runs and give it back."""
         for loop in self._loops:
@@ -56,6 +69,16 @@ class Worker:
             executor.leave()
         if self._loops or self._drives:
             await asyncio.wait([*self._loops, *self._drives])
+        if self._joined:
+            await self._give_back_the_rest()
+
+    async def _give_back_the_rest(self) -> None:
+        """A claim that was under way when its loop was cancelled is known to the store alone."""
+        try:
+            for held in await self._store.beat(self._id, 1.0) or ():
+                await self._store.release(self._id, held.run, held.token)
+        except StoreError as error:
+            _log.warning("what this worker still holds could not be given back: %s", error)
 
     async def recover(self) -> int:
         """Queue the runs whose process is gone; how many there were."""
@@ -90,7 +113,7 @@ class Worker:
     async def _claim(self) -> bool:
         """Claim what there is room for; whether there may be more."""
         room = min(self._room - len(self._active), 32)
-        if room <= 0 or not self._place.programs:
+        if room <= 0 or self._draining or not self._place.programs:
             return False
         lease, worker = self._lease, self._id
         claims = await self._store.claim(
@@ -98,8 +121,10 @@ class Worker:
         )
         for claim in claims:
             executor = Executor(self._place, claim, worker, lease, self._tasks)
+            if self._draining:
+                executor.drain()
             self._active[claim.run] = executor
-            drive = self._tasks.create_task(executor.execute())
+            drive = spawn(self._tasks, executor.execute())
             self._drives.add(drive)
             drive.add_done_callback(partial(self._driven, executor))
         return len(claims) == room
@@ -189,3 +214,4 @@ class Worker:
         if await self._store.beat(self._id, lasts, join=True) is None:
             raise StoreError(reason=f"worker {self._id} could not join the store")
         self._lease.renew(asked + lasts)
+        self._joined = True

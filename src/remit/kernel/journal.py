@@ -9,6 +9,7 @@ from typing import Protocol
 
 from remit.kernel.facts import AnyFact, Fact
 from remit.kernel.lease import Lease, LeaseLost
+from remit.kernel.tasks import spawn
 from remit.store.protocol import Store
 from remit.store.records import Append, Appended, Claim, Fenced, News, Status
 from remit.values import codec
@@ -74,7 +75,7 @@ class StoredJournal:
         self._waiting.append((facts, done))
         if self._writer is None:
             # A task of its own: who waits for a record may be cancelled, the write may not.
-            self._writer = self._tasks.create_task(self._write())
+            self._writer = spawn(self._tasks, self._write())
         return await done
 
     async def close(self, fact: Fact, status: Status, asks: Sequence[str] = ()) -> bool:

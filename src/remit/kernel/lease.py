@@ -14,6 +14,10 @@ class LeaseLost(LetGo):
     """The lease ended: this process writes and starts nothing more for the run."""
 
 
+class Leaving(LetGo):
+    """The process is leaving: it starts nothing more for the run, which goes on elsewhere."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTerms:
     """How long a worker holds runs, and what happens when it is gone.

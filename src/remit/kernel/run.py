@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 from remit.kernel.facts import Answered, AnyFact, Ask, Asked, Stepped
 from remit.kernel.interrupt import PauseWanted
 from remit.kernel.journal import Journal
-from remit.kernel.lease import Lease
+from remit.kernel.lease import Lease, Leaving
 from remit.values import codec
 from remit.values.clock import Clock
 
@@ -73,6 +73,8 @@ class ActiveRun:
         self.show = around.show
         self.settle = around.settle
         self.lineage = around.lineage
+        self.leaving = False
+        """Whether no new step may begin here, since the process is about to leave."""
         self.left_behind = False
         """Whether work that this run started may go on after it is let go."""
         self._journal = journal
@@ -110,12 +112,13 @@ class ActiveRun:
     async def step(self, name: str, make: Callable[[], Awaitable[T]], type_: type[T]) -> T:
         """The value of the step `name`: recorded, or made by `make` and recorded.
 
-        Raises LeaseLost instead of starting what another process may be starting too.
+        Raises LeaseLost instead of starting what another process may be starting too, and
+        Leaving where the process is about to leave.
         """
         found = self._steps.get(name)
         if found is not None:
             return codec.convert(found[1].value, type_)
-        self.lease.check()
+        self.check()
         started = self.clock.steady()
         value = await make()
         took = round((self.clock.steady() - started) * 1000)
@@ -133,7 +136,13 @@ class ActiveRun:
             rest = self._lost_at + seconds - self.clock.steady()
             if rest > 0:
                 await self.clock.sleep(rest)
+        self.check()
+
+    def check(self) -> None:
+        """Raise LeaseLost or Leaving where nothing new may begin here."""
         self.lease.check()
+        if self.leaving:
+            raise Leaving
 
     def now(self) -> int:
         """Milliseconds since 1970."""

@@ -11,20 +11,20 @@ from remit.values.clock import Clock, SystemClock
 
 
 class Abandoned:
-    """Owns the tasks and threads of calls that did not end in time, until they do.
+    """Owns what is left of calls that did not end in time.
 
     One for each app, or for each run without an app. It brings the threads that sync tools run
-    on. `total` is how many calls were ever left behind.
+    on. `count` is how many calls were ever left behind.
     """
 
     def __init__(self, threads: Threads | None = None) -> None:
         self.threads = threads or Threads()
-        self.total = 0
+        self.count = 0
         self._left: set[Attempt] = set()
 
     @property
-    def count(self) -> int:
-        """How many of them are still going on."""
+    def going(self) -> int:
+        """How many of them still go on: threads, which nothing can end."""
         return len(self._left)
 
     async def bound(
@@ -38,7 +38,8 @@ class Abandoned:
         """Whether `attempt` ended by itself within `seconds`; else it is stopped.
 
         `stopping` is called before it is. It then has `grace` seconds to end, a thread only when
-        this call is cancelled, and is left behind where it does not.
+        this call is cancelled. After that, or when this call is cancelled once more, a coroutine
+        is never resumed again and a thread is left behind.
         """
         stopped = False
         try:
@@ -66,30 +67,24 @@ class Abandoned:
         if attempt.over:
             attempt.drop()
             return
-        self.total += 1
+        self.count += 1
         self._left.add(attempt)
         attempt.left_behind = self._ended
         log.warning("tool %s would not stop and was left behind", attempt.name)
+        attempt.cut()
 
     def _ended(self, attempt: Attempt) -> None:
         self._left.discard(attempt)
         attempt.drop()
 
     async def close(self, wait: float = 0.0) -> None:
-        """Wait at most `wait` seconds for what is left, then end the tasks for good.
+        """Wait at most `wait` seconds for what is left, and let idle threads end.
 
-        A thread cannot be ended: it goes on, and the process's exit does not wait for it.
+        A thread that goes on is not waited for by the process's exit either.
         """
         here = asyncio.get_running_loop()
-        left = [attempt for attempt in self._left if attempt.loop is here]
-        if wait > 0 and left:
-            async with asyncio.TaskGroup() as group:
-                for attempt in left:
+        async with asyncio.TaskGroup() as group:
+            for attempt in self._left:
+                if attempt.loop is here:
                     group.create_task(attempt.ends(wait, SystemClock()))
-        for attempt in left:
-            if not attempt.over:
-                attempt.stop()
-        # A cut task takes one turn of the loop to end and one to say so.
-        for _ in range(3):
-            await asyncio.sleep(0)
         self.threads.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import hashlib
 import inspect
 import json
@@ -18,6 +19,7 @@ from remit.values.clock import Clock
 from remit.values.errors import LetGo
 
 CHECK_SECONDS = 10.0
+CHECK_GRACE = 1.0
 
 
 async def asks(
@@ -38,8 +40,10 @@ async def asks(
         return None
     if tool.approval == "always":
         return f"every call of {tool.name} needs a person's agreement"
-    given = (checked, context) if tool.checks_context else (checked,)
     try:
+        # A check that changes its arguments must not change what runs.
+        own = copy.deepcopy(checked)
+        given = (own, context) if tool.checks_context else (own,)
         verdict = tool.approval(*given)
         if inspect.isawaitable(verdict):
             verdict = await _awaited(tool, verdict, clock, abandoned)
@@ -61,7 +65,7 @@ async def _awaited(
 ) -> object:
     """What an async check answers. Its own CancelledError is an error like any other."""
     attempt = InTask(f"{tool.name} (approval)", lambda: verdict, _same, abandoned.threads)
-    if not await abandoned.bound(attempt, CHECK_SECONDS, 0.0, clock, _nothing):
+    if not await abandoned.bound(attempt, CHECK_SECONDS, CHECK_GRACE, clock, _nothing):
         raise TimeoutError(f"it took more than {CHECK_SECONDS:g} seconds")
     if isinstance(attempt.error, asyncio.CancelledError):
         raise RuntimeError("it was cancelled from within") from attempt.error

@@ -49,6 +49,9 @@ class Attempt:
 
     async def ends(self, seconds: float | None, clock: Clock) -> bool:
         """Wait until it is over, at most `seconds` of the clock; whether it is."""
+        if not self.over:
+            # A quick one ends while the loop goes round once, and then no alarm need be set.
+            await asyncio.sleep(0)
         if self.over:
             return True
         self.waiter = waiter = self.loop.create_future()
@@ -62,6 +65,9 @@ class Attempt:
 
     def stop(self) -> None:
         """Ask it to end."""
+
+    def cut(self) -> None:
+        """End it for good, as far as that can be done."""
 
     def drop(self) -> None:
         """Its value is of no use to anybody."""
@@ -83,7 +89,7 @@ class Attempt:
 class InTask(Attempt):
     """A call whose awaitable runs in a task of its own; `of` is the attempt that it ends."""
 
-    __slots__ = ("of", "task", "threads")
+    __slots__ = ("is_cut", "of", "task", "threads")
 
     def __init__(
         self,
@@ -96,6 +102,7 @@ class InTask(Attempt):
         Attempt.__init__(self, name, finish)
         self.threads = threads
         self.of = of or self
+        self.is_cut = False
         self.task = self.loop.create_task(self._run(call))
 
     async def _run(self, call: Callable[[], Awaitable[Any]]) -> None:
@@ -103,16 +110,21 @@ class InTask(Attempt):
             awaitable = call()
             if not isinstance(awaitable, types.CoroutineType):
                 awaitable = _as_coroutine(awaitable)
-            value = self.finish(await Leash(awaitable, self.of, self.threads))
+            value = self.finish(await Leash(awaitable, self))
         except BaseException as error:
             self.of.settle(None, error)
         else:
             self.of.settle(value, None)
 
     def stop(self) -> None:
-        """Cancel it. Once it is left behind this ends it for good: it is never resumed again."""
+        """Cancel it."""
         # One that is cancelled before its first step never gets as far as settling itself.
         self.task.add_done_callback(self._ended)
+        self.task.cancel()
+
+    def cut(self) -> None:
+        """Never resume it again, whatever it does with a cancel."""
+        self.is_cut = True
         self.task.cancel()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -147,6 +159,11 @@ class OnThread(Attempt):
         if self.inner is not None:
             self.inner.stop()
 
+    def cut(self) -> None:
+        """Never resume what the function gave to await."""
+        if self.inner is not None:
+            self.inner.cut()
+
     def _run(self, call: Callable[[], Any]) -> None:
         end: Callable[[], object]
         try:
@@ -174,18 +191,15 @@ class OnThread(Attempt):
 class Leash:
     """Drives a coroutine as `await` does, but can stop driving it.
 
-    A coroutine that answers every cancel by going on would otherwise hold the loop's shutdown
-    for ever, since that waits for all tasks.
+    A coroutine that answers every cancel by going on would act on after its run was let go, and
+    hold the loop's shutdown for ever, since that waits for all tasks.
     """
 
-    __slots__ = ("attempt", "coroutine", "threads")
+    __slots__ = ("attempt", "coroutine")
 
-    def __init__(
-        self, coroutine: Coroutine[Any, Any, Any], attempt: Attempt, threads: Threads
-    ) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], attempt: InTask) -> None:
         self.coroutine = coroutine
         self.attempt = attempt
-        self.threads = threads
 
     def __await__(self) -> Generator[Any, Any, Any]:
         resume: Callable[..., Any] = self.coroutine.send
@@ -199,7 +213,7 @@ class Leash:
                 given = yield waits_for
                 resume = self.coroutine.send
             except BaseException as error:
-                if self.attempt.left_behind is not None or isinstance(error, GeneratorExit):
+                if self.attempt.is_cut or isinstance(error, GeneratorExit):
                     self._drop()
                     raise
                 resume, given = self.coroutine.throw, error
@@ -210,7 +224,7 @@ class Leash:
         except BaseException:
             # It goes on even now. Were it collected, it would be resumed once more, without a
             # loop, where a sleep fails at once and `while True` spins: so it is never collected.
-            _keep(self.coroutine, self.threads)
+            _keep(self.coroutine, self.attempt.threads)
 
 
 def _keep(thing: object, threads: Threads) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+import msgspec
 
 Deps = TypeVar("Deps")
 Report = Callable[[str | None, float | None], None]
@@ -34,13 +35,13 @@ class Life:
             log.exception("progress of a tool could not be reported")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ToolContext(Generic[Deps]):
+class ToolContext(msgspec.Struct, Generic[Deps], frozen=True, kw_only=True, eq=False):
     """Who calls a tool, for whom, and until when.
 
     A parameter with this annotation is filled in and never shown to the model.
     `idempotency_key` is the same for every attempt of one call and different for every other.
-    `deadline` is in seconds of the clock's steady time. `report` is what `progress` calls.
+    `deadline` is in seconds of the clock's steady time. `report` is what `progress` calls;
+    `life` belongs to the runtime.
     """
 
     run_id: str
@@ -54,8 +55,11 @@ class ToolContext(Generic[Deps]):
     attempt: int = 1
     lease_token: int | None = None
     deadline: float | None = None
-    report: Report | None = field(default=None, repr=False)
-    life: Life = field(default_factory=Life, init=False, repr=False)
+    report: Report | None = None
+    life: Life = msgspec.field(default_factory=Life)
+
+    def __repr__(self) -> str:
+        return f"ToolContext(run_id={self.run_id!r}, turn={self.turn}, call_id={self.call_id!r})"
 
     @property
     def cancelled(self) -> bool:

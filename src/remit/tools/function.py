@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from remit.tools.context import ToolContext
@@ -15,22 +17,25 @@ from remit.tools.typeddict import lifted
 from remit.values.errors import ConfigError
 
 Frame = types.FrameType
+
+_LAYERS = 100
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def plain(function: Any) -> Any:
     """The function that was written, behind partials, methods, wrappers and callable objects."""
-    while True:
+    for _ in range(_LAYERS):
         if isinstance(function, functools.partial):
             function = function.func
         elif inspect.ismethod(function):
             function = function.__func__
         elif hasattr(function, "__wrapped__"):
             function = function.__wrapped__
-        elif inspect.isfunction(function) or inspect.isroutine(function):
-            return function
+        elif inspect.isroutine(function):
+            break
         else:
             function = type(function).__call__
+    return function
 
 
 def is_async(function: Any) -> bool:
@@ -108,40 +113,58 @@ def _refuse_unnamed(parameter: inspect.Parameter, tool: str) -> None:
     )
 
 
-def namespace(function: Any, frame: Frame | None) -> dict[str, Any]:
-    """The names that the function's annotations may use: its module's and, nearer, those of the
-    functions and classes around the place where the tool is made."""
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a function's annotations may name: its module's names, and those around it."""
+
+    module: dict[str, Any]
+    local: dict[str, Any]
+
+
+def names(function: Any, frame: Frame | None) -> Names:
+    """The names that `function` may use where `frame` makes a tool of it."""
     written = plain(function)
-    around = getattr(written, "__globals__", {})
-    scopes = []
+    module: dict[str, Any] = getattr(written, "__globals__", {})
+    scopes: list[Mapping[str, Any]] = []
     while frame is not None:
-        # A decorator of the user's may stand between; only frames of the same module count.
-        if frame.f_globals is around and frame.f_locals is not around:
+        # A decorator of the user's may stand between; frames of other modules do not count.
+        if frame.f_globals is module and frame.f_code.co_name != "<module>":
             scopes.append(dict(frame.f_locals))
         frame = frame.f_back
-    names = dict(around)
+    local: dict[str, Any] = {}
     for scope in reversed(scopes):
-        names |= scope
-    return names
+        local |= scope
+    return Names(module, local | _closure(written))
 
 
-def hints(annotations: Mapping[str, Any], names: dict[str, Any], tool: str) -> dict[str, Any]:
+def _closure(function: Any) -> dict[str, Any]:
+    cells = getattr(function, "__closure__", None) or ()
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, cells, strict=True) if cells else ():
+        with contextlib.suppress(ValueError):  # not assigned yet
+            found[name] = cell.cell_contents
+    return found
+
+
+def hints(annotations: Mapping[str, Any], known: Names, tool: str) -> dict[str, Any]:
     """The types that annotations stand for. Raises ConfigError, naming the parameter."""
-    return {name: _hint(name, given, names, tool) for name, given in annotations.items()}
+    return {name: _hint(name, given, known, tool) for name, given in annotations.items()}
 
 
-def _hint(name: str, given: Any, names: dict[str, Any], tool: str) -> Any:
+def _hint(name: str, given: Any, known: Names, tool: str) -> Any:
     def holder() -> None: ...
 
     holder.__annotations__ = {name: given}
     try:
-        found = typing.get_type_hints(holder, globalns=names, include_extras=True)[name]
-        return lifted(found, names)
+        found = typing.get_type_hints(
+            holder, globalns=known.module | known.local, include_extras=True
+        )
+        return lifted(found[name], known.local)
     except Exception as error:
         raise ConfigError(
-            f"tool {tool!r}: the type of parameter {name!r}, {shown_type(given)}, is not to be "
-            f"found ({type(error).__name__}: {error}): import it at run time (not under "
-            "TYPE_CHECKING) and define it above the tool"
+            f"tool {tool!r}: the type of parameter {name!r}, {shown_type(given)}, cannot be found "
+            f"({type(error).__name__}: {error}): import it at run time, not under TYPE_CHECKING, "
+            "and define it above the tool"
         ) from error
 
 
@@ -162,6 +185,3 @@ def shown_type(hint: Any) -> str:
 def caller(depth: int = 1) -> Frame | None:
     """The frame `depth` calls above the function that asks."""
     return sys._getframe(depth + 1)
-
-
-Function = Callable[..., Any]

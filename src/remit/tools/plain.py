@@ -104,9 +104,11 @@ class _Walk:
 
 
 def _members(value: Any) -> Iterable[Any]:
-    for kind in (list, tuple, set, frozenset):
+    kinds: tuple[Any, ...] = (list, tuple, set, frozenset)
+    for kind in kinds:
         if isinstance(value, kind):
-            return kind.__iter__(value)
+            members: Iterable[Any] = kind.__iter__(value)
+            return members
     return ()
 
 

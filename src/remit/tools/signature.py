@@ -36,13 +36,13 @@ _WANTS: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
-    """What a call of a function takes: `model` holds its arguments,
-    the schema in `document` describes them.
+    """What a call of a function takes: `validator` makes an instance of a Pydantic model with
+    its parameters as fields, `document` is the JSON Schema that describes them.
 
     `context` is the name of the parameter that is filled in and never shown.
     """
 
-    model: Any
+    validator: Any
     document: dict[str, Any]
     context: str | None
 
@@ -76,17 +76,17 @@ class Signature:
     def _read(self, body: bytes, *, strict: bool | None) -> Any:
         # As JSON, so that strict types take dates, enums and sets in the form JSON has for them.
         if b"\\ud" in body and _has_lone_half(body):
-            return self.model.model_validate(codec.decode(body, dict))
-        return self.model.model_validate_json(body, strict=strict)
+            return self.validator.validate_python(codec.decode(body, dict))
+        return self.validator.validate_json(body, strict=strict)
 
 
 def read(
     function: Any, tool: str, descriptions: Mapping[str, str], frame: functions.Frame | None
 ) -> Signature:
     """The signature of `function`. Raises ConfigError for what no model can be told to call."""
-    names = functions.namespace(function, frame)
+    known = functions.names(function, frame)
     parameters = functions.parameters(function, tool)
-    hints = functions.hints({n: p.annotation for n, p in parameters.items()}, names, tool)
+    hints = functions.hints({n: p.annotation for n, p in parameters.items()}, known, tool)
     contexts = [name for name, hint in hints.items() if functions.is_context(hint)]
     if len(contexts) > 1:
         raise ConfigError(f"tool {tool!r}: {' and '.join(contexts)} are both the context: keep one")
@@ -97,9 +97,9 @@ def read(
     }
     for name in fields:
         _refuse_name(name, tool)
-    model, schema = _build(tool, fields, names, plain=functions.plain(function))
+    model, schema = _build(tool, fields, known)
     _describe(schema, model, descriptions)
-    return Signature(model, schema, contexts[0] if contexts else None)
+    return Signature(model.__pydantic_validator__, schema, contexts[0] if contexts else None)
 
 
 def _refuse_name(name: str, tool: str) -> None:
@@ -114,14 +114,14 @@ def _refuse_name(name: str, tool: str) -> None:
 
 
 def _build(
-    tool: str, fields: dict[str, tuple[Any, Any]], names: dict[str, Any], plain: Any
+    tool: str, fields: dict[str, tuple[Any, Any]], known: functions.Names
 ) -> tuple[Any, dict[str, Any]]:
     try:
-        return _model(tool, fields, names, plain)
+        return _model(tool, fields, known)
     except Exception as error:
         for name, field in fields.items():
             try:
-                _model(tool, {name: field}, names, plain)
+                _model(tool, {name: field}, known)
             except Exception as cause:
                 raise ConfigError(
                     f"tool {tool!r}: parameter {name!r} of type {functions.shown_type(field[0])} "
@@ -133,7 +133,7 @@ def _build(
 
 
 def _model(
-    tool: str, fields: dict[str, tuple[Any, Any]], names: dict[str, Any], plain: Any
+    tool: str, fields: dict[str, tuple[Any, Any]], known: functions.Names
 ) -> tuple[Any, dict[str, Any]]:
     from pydantic import ConfigDict, create_model
     from pydantic.json_schema import GenerateJsonSchema
@@ -153,12 +153,18 @@ def _model(
         model: Any = create_model(
             tool,
             __config__=ConfigDict(
-                extra="forbid", frozen=True, protected_namespaces=(), defer_build=True
+                # NaN compares as False, so it would pass `amount > 100` unasked.
+                allow_inf_nan=False,
+                extra="forbid",
+                frozen=True,
+                protected_namespaces=(),
             ),
-            __module__=getattr(plain, "__module__", None) or __name__,
+            __module__=known.module.get("__name__", __name__),
             **typing.cast("dict[str, Any]", fields),
         )
-        model.model_rebuild(_types_namespace=names)
+    if not model.__pydantic_complete__:
+        # Types that are defined inside a function name each other through its local names.
+        model.model_rebuild(_types_namespace=known.local)
     schema = model.model_json_schema(schema_generator=Generate)
     return model, {
         "type": "object",

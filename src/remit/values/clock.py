@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 
@@ -23,22 +25,19 @@ class Clock(Protocol):
         ...
 
 
+def _steady_time() -> Callable[[], float]:
+    boot: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic if boot is None else partial(time.clock_gettime, boot)
+
+
+_steady = _steady_time()
+
+
 class SystemClock:
     """The machine's own time. `steady` counts from its start, the same in every process."""
 
-    def wall(self) -> float:
-        return time.time()
-
-    def steady(self) -> float:
-        return steady()
+    wall = staticmethod(time.time)
+    steady = staticmethod(_steady)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-
-
-def steady() -> float:
-    """Seconds since the machine started, sleep included where the system tells them."""
-    return time.clock_gettime(_BOOT) if _BOOT is not None else time.monotonic()
-
-
-_BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)

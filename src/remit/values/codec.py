@@ -1,7 +1,8 @@
 """Values to data-only JSON bytes and back, without loss.
 
 NUL is kept by JSON's own escape. A lone surrogate, which UTF-8 cannot hold, is kept by the same
-kind of escape; such values take a slower road. NaN and infinities become null.
+kind of escape; such values take a slower road. Two halves that make a pair come back as the one
+character they stand for. NaN and infinities become null.
 """
 
 from __future__ import annotations
@@ -18,27 +19,38 @@ T = TypeVar("T")
 FORMAT = 1
 """The highest format of entries that this code writes and reads."""
 
+_TOO_DEEP = "the value is nested too deeply: make it flatter"
 _encode = msgspec.json.Encoder().encode
+_dumps = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def encode(value: object) -> bytes:
-    """`value`, a struct or plain data, as JSON."""
+    """`value`, a struct or plain data, as JSON.
+
+    Raises TypeError for what is no data, ValueError for what is nested too deeply.
+    """
     try:
         return _encode(value)
     except UnicodeEncodeError:
-        plain = _finite(msgspec.to_builtins(value, str_keys=True))
-        return json.dumps(plain, ensure_ascii=True, separators=(",", ":")).encode()
+        return _escaped(value)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
 
 
 def decode(body: bytes, type_: type[T]) -> T:
-    """The value of `type_` that `encode` wrote. Raises msgspec.ValidationError if it is none."""
+    """The value of `type_` that `encode` wrote.
+
+    Raises msgspec.ValidationError for another type's value, msgspec.DecodeError for no JSON.
+    """
     decoder: msgspec.json.Decoder[T] = _decoder(type_)  # type: ignore[arg-type]  # types hash
     try:
         return decoder.decode(body)
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.convert(json.loads(body), type_)
+        return _unescaped(body, type_)
+    except RecursionError:
+        raise msgspec.DecodeError(_TOO_DEEP) from None
 
 
 def convert(value: object, type_: type[T]) -> T:
@@ -46,6 +58,36 @@ def convert(value: object, type_: type[T]) -> T:
     if isinstance(type_, type) and isinstance(value, type_):
         return value
     return msgspec.convert(value, type_)
+
+
+def _escaped(value: object) -> bytes:
+    try:
+        plain = msgspec.to_builtins(value, str_keys=True)
+        try:
+            text = _dumps(plain)
+        except ValueError:
+            text = _dumps(_finite(plain))
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    return text.encode()
+
+
+def _unescaped(body: bytes, type_: type[T]) -> T:
+    try:
+        plain = json.loads(body.decode(), parse_constant=_refuse)
+    except RecursionError:
+        raise msgspec.DecodeError(_TOO_DEEP) from None
+    except ValueError as error:
+        raise msgspec.DecodeError(f"this is no JSON: {error}") from None
+    try:
+        return msgspec.convert(plain, type_)
+    except UnicodeEncodeError as error:
+        # A lone surrogate stands where another kind of value was expected.
+        raise msgspec.ValidationError(str(error)) from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
 
 
 def _finite(plain: Any) -> Any:

@@ -1,12 +1,11 @@
-"""Exact money: decimals, rounded once and upward to a billionth of the unit."""
+"""Exact money: decimals in billionths of the unit."""
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Decimal, InvalidOperation, localcontext
+from decimal import Decimal, InvalidOperation
 
 from remit.values.errors import ConfigError
 
-NANO = Decimal("1e-9")
 Amount = Decimal | int | str | float
 
 
@@ -24,8 +23,9 @@ def amount(value: Amount, name: str) -> Decimal:
     return exact
 
 
-def round_up(exact: Decimal) -> Decimal:
-    """`exact` rounded upward to a billionth of the unit."""
-    with localcontext() as context:
-        context.prec = 60
-        return exact.quantize(NANO, rounding=ROUND_CEILING).normalize()
+def from_nano(nano: int) -> Decimal:
+    """So many billionths of the unit, as the shortest exact decimal without an exponent."""
+    places = 9
+    while places and nano % 10 == 0:
+        nano, places = nano // 10, places - 1
+    return Decimal(nano).scaleb(-places) if places else Decimal(nano)

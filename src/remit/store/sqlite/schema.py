@@ -58,13 +58,22 @@ def _refuse_what_cannot_work(path: str) -> None:
 
 
 def _refuse_what_is_not_ours(db: sqlite3.Connection, path: str) -> None:
-    mark, version = _ask(db, "application_id"), _ask(db, "user_version")
+    mark, version, tables = _looked_at(db)
     if mark == OURS:
         _refuse_newer(version, path)
-        return
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    if mark or version or tables:
+    elif mark or version or tables:
         raise StoreError(reason=f"{path} is another program's database: give another path.")
+
+
+def _looked_at(db: sqlite3.Connection) -> tuple[int, int, int]:
+    """The file's mark, version and number of tables, all of one moment: another process may be
+    making the same store."""
+    db.execute("BEGIN")
+    try:
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        return _ask(db, "application_id"), _ask(db, "user_version"), tables
+    finally:
+        db.execute("ROLLBACK")
 
 
 def _refuse_newer(version: int, path: str) -> None:
