@@ -10,6 +10,9 @@ LOCK_VENV := .venv-lock
 CODE := $(wildcard src tests benchmarks examples)
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --inline-snapshot=disable
+COMPILE = $(LOCK_VENV)/bin/uv --no-config pip compile --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-emit-find-links \
+	--custom-compile-command "make lock" --quiet $(LOCK_FLAGS)
 USABLE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 
 .DEFAULT_GOAL := help
@@ -61,19 +64,17 @@ fix: $(READY) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix --quiet $(CODE) || true
 	$(BIN)/ruff format --quiet $(CODE)
 
-lock: ## Resolve requirements/dev.lock anew (LOCK_FLAGS=--upgrade takes newer versions)
+lock: ## Resolve requirements/*.lock anew (LOCK_FLAGS=--upgrade takes newer versions)
 	@test -x $(LOCK_VENV)/bin/uv || { $(PYTHON) -m venv --clear $(LOCK_VENV) && $(LOCK_VENV)/bin/python -m pip install -qq uv; }
-	$(LOCK_VENV)/bin/uv --no-config pip compile pyproject.toml requirements/dev.in \
-		--universal --python-version 3.11 --all-extras --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-		--quiet $(LOCK_FLAGS) --output-file requirements/dev.lock
+	$(COMPILE) pyproject.toml requirements/dev.in --all-extras --output-file requirements/dev.lock
+	$(COMPILE) requirements/local.in --no-deps --output-file requirements/local.lock
 
 clean: ## Remove the environments, the caches and what was built
 	rm -rf $(VENV) $(LOCK_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Without the last line's stamp an environment counts as half made and is begun anew.
-$(READY): requirements/dev.lock pyproject.toml
+$(READY): requirements/dev.lock requirements/local.lock pyproject.toml
 	@if [ -e $@ ]; then rm $@; exit 0; fi; \
 	for candidate in "$(PYTHON)" python3.13 python3.12 python3.11; do \
 		if "$$candidate" -c '$(USABLE)' 2>/dev/null; then found=$$candidate; break; fi; \
@@ -86,5 +87,7 @@ $(READY): requirements/dev.lock pyproject.toml
 	echo "make: setting up $(VENV) with $$found"; \
 	"$$found" -m venv --clear $(VENV)
 	@$(PIP_INSTALL) --require-hashes -r requirements/dev.lock
+	@$(PIP_INSTALL) --require-hashes --no-deps --only-binary :all: -r requirements/local.lock || \
+		echo "make: no local model here, the tests that run one will be skipped" >&2
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@

@@ -160,9 +160,8 @@ class App:
     async def wait(self, run: str) -> Run:
         """The run once it has ended, or waits for people."""
         self._open_client()
-        await self._row(run)
-        await settled(self._store, self._bus, run)
-        return await self.get(run)
+        row = self._mine(run, await settled(self._store, self._bus, run))
+        return view(row, await facts_of(self._store, run))
 
     async def get(self, run: str) -> Run:
         """The run as it stands. Raises RunNotFoundError."""
@@ -327,7 +326,9 @@ class App:
         raise ConfigError(f"this App has no tool {name!r} to check edited arguments with")
 
     async def _row(self, run: str) -> RunRow:
-        row = await self._store.get(run)
+        return self._mine(run, await self._store.get(run))
+
+    def _mine(self, run: str, row: RunRow | None) -> RunRow:
         mine = not self._agents or (row and row.program.partition("@")[0] in self._agents)
         if row is None or not mine:
             raise RunNotFoundError(run=run)

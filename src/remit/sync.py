@@ -31,11 +31,18 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-@cache
 def _loop() -> asyncio.AbstractEventLoop:
+    # A cache alone would make two loops for two threads that come first at once.
+    with _FIRST:
+        return _made()
+
+
+@cache
+def _made() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name=_THREAD, daemon=True).start()
     return loop
 
 
 _THREAD = "remit-run-sync"
+_FIRST = threading.Lock()

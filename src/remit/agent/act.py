@@ -141,7 +141,7 @@ class Actor:
         return Ask(name, question)
 
     async def _execute(self, call: Call, ready: Ready) -> ToolMessage:
-        left_before = self._abandoned.total
+        left_before = self._abandoned.count
         try:
             outcome = await execute(
                 ready.tool,
@@ -152,7 +152,7 @@ class Actor:
                 grace=self._run.hold.grace,
             )
         finally:
-            if self._abandoned.total > left_before:
+            if self._abandoned.count > left_before:
                 self._run.left_behind = True
         return ToolMessage(call.id, call.name, outcome.text, outcome.status)
 
@@ -219,8 +219,11 @@ def _decided(decision: Decision, call: Call) -> ToolMessage | None:
     if decision.verdict == "deny":
         reason = f": {decision.reason}" if decision.reason else "."
         return ToolMessage(call.id, call.name, f"A person refused this call{reason}", "denied")
-    bound = decision.verdict == "edit" or decision.digest == digest(call.name, call.arguments)
-    if not bound:
+    bound = decision.digest
+    if decision.verdict == "edit":
+        # An edit that was made for this call stands in it by now.
+        bound = digest(call.name, decision.arguments or {})
+    if bound != digest(call.name, call.arguments):
         return ToolMessage(
             call.id, call.name, "The decision was made for other arguments. Not run.", "refused"
         )

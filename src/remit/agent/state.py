@@ -164,7 +164,9 @@ class AgentState:
     def _answer(self, fact: Answered) -> None:
         decided = self.asks.pop(fact.key, None)
         decision = codec.convert(fact.value, Decision)
-        if decided and decision.verdict == "edit" and decision.arguments is not None:
+        if decided is None or decision.digest != decided.digest:
+            return
+        if decision.verdict == "edit" and decision.arguments is not None:
             self._edit(decided.id, decision.arguments)
 
     def _edit(self, call_id: str, arguments: dict[str, Any]) -> None:

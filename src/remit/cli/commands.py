@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from remit.cli import address, runs
-from remit.cli.status import INTERRUPTED, OK, WRONG_USE
 from remit.cli.runs import Where, Which
+from remit.cli.status import INTERRUPTED, OK, WRONG_USE
 from remit.values.identity import Caller
 from remit.values.results import Status
 
@@ -36,9 +36,7 @@ Store = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON lines.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.", show_default=False)]
-By = Annotated[
-    str, typer.Option("--by", metavar="USER", help="Your own id, for the record.")
-]
+By = Annotated[str, typer.Option("--by", metavar="USER", help="Your own id, for the record.")]
 Roles = Annotated[
     list[str] | None, typer.Option("--role", metavar="ROLE", help="A role of yours; repeatable.")
 ]
@@ -77,13 +75,14 @@ def _app(markup: Any) -> typer.Typer:
         help=f"Look at the runs of a store, decide what waits, and cancel. {_EXITS}",
         rich_markup_mode=markup,
     )
-    for name, function in {
+    commands: dict[str, Callable[..., Command]] = {
         "list": _list,
         "show": _show,
         "approve": _approve,
         "deny": _deny,
         "cancel": _cancel,
-    }.items():
+    }
+    for name, function in commands.items():
         group.command(name)(function)
     app.add_typer(group, name="runs")
     return app
@@ -126,7 +125,7 @@ def _demo(
     return command
 
 
-def _list(
+def _list(  # noqa: PLR0913  # an option each
     status: Annotated[
         Status | None, typer.Option("--status", help="Only runs of this status.")
     ] = None,
@@ -161,7 +160,7 @@ def _approve(
     run: RunId,
     calls: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[CALL]...", help="Calls by id; the only one that waits if none."),
+        typer.Argument(metavar="CALL", help="Calls by id; the only one that waits if none."),
     ] = None,
     *,
     by: By,
@@ -174,7 +173,7 @@ def _approve(
     return _soon(runs.approve(where, run, calls or [], _caller(by, role)))
 
 
-def _deny(
+def _deny(  # noqa: PLR0913  # an option each
     run: RunId,
     call: Annotated[str, typer.Argument(metavar="CALL", help="The call's id.")],
     *,

@@ -1,4 +1,4 @@
-"""The way in: reads the arguments, runs the command, and turns errors into one line and a status."""
+"""The way in: from arguments to a command, and from errors to one line and a status."""
 
 from __future__ import annotations
 

@@ -42,11 +42,13 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table's column; `width` is the least that it takes, so that lists line up."""
+    """A table's column. `width` is the least that it takes, so that lists line up; `whole` means
+    that its texts are never broken, so that they can be copied."""
 
     title: str
     width: int = 0
     right: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

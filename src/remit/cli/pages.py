@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from remit.cli import invocation
-from remit.cli.page import Block, Cell, Column, Fields, Heading, Line, Listing, tone_of_status
+from remit.cli.page import Block, Cell, Column, Fields, Heading, Line, Listing, Tone, tone_of_status
 from remit.cli.sight import Sight
 from remit.cli.wording import arguments, count, moment, money, one_line, shown
 from remit.values.content import Call
@@ -13,13 +13,12 @@ from remit.values.identity import Caller
 from remit.values.results import Pending, Run, Turn
 
 _COLUMNS = (
-    Column("run", 30),
-    Column("status", 9),
-    Column("agent", 12),
+    Column("run", 30, whole=True),
+    Column("status", 9, whole=True),
+    Column("created", 20, whole=True),
     Column("user", 12),
     Column("thread", 12),
-    Column("created", 20),
-    Column("ended", 20),
+    Column("agent", 12),
 )
 
 
@@ -32,11 +31,10 @@ def _row(run: Run) -> list[Cell]:
     return [
         Cell(run.id),
         Cell(run.status, tone_of_status(run.status)),
-        Cell(run.agent),
+        Cell(moment(run.created)),
         Cell(run.user or "-"),
         Cell(run.thread or "-"),
-        Cell(moment(run.created)),
-        Cell(moment(run.ended)),
+        Cell(run.agent),
     ]
 
 
@@ -145,5 +143,5 @@ def _call(call: Call, sight: Sight) -> Iterator[Block]:
     if result is None:
         yield Line("no result yet", "dim", indent=2)
     else:
-        tone = "plain" if result.status == "ok" else "bad"
+        tone: Tone = "plain" if result.status == "ok" else "bad"
         yield Line(f"{result.status}: {shown(result.text)}", tone, indent=2)

@@ -83,9 +83,8 @@ async def approve(where: Where, run: str, calls: Sequence[str], by: Caller) -> i
 async def deny(where: Where, run: str, call: str, reason: str, by: Caller) -> int:
     """Deny one call; the model reads why."""
     check_caller(by)
-    async with _opened(where) as (app, store):
-        async with _telling_who_decided(app, store, run, [call]):
-            left = await app.decide(run, deny={call: reason}, by=by)
+    async with _opened(where) as (app, store), _telling_who_decided(app, store, run, [call]):
+        left = await app.decide(run, deny={call: reason}, by=by)
     _tell_decided(where, run, ("denied", [call]), left)
     return status.OK
 
@@ -173,5 +172,3 @@ def _tell_decided(where: Where, run: str, what: tuple[str, Sequence[str]], left:
         lines.append(Line(f"Run {run} goes on when a worker of its store takes it."))
     answer = {"kind": "decided", "run": run, "verdict": verdict, "calls": calls, "left": left}
     output.show(lines, [answer], json=where.json)
-
-

@@ -65,7 +65,10 @@ def _table(listing: Listing) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in listing.columns:
         table.add_column(
-            column.title, justify="right" if column.right else "left", overflow="fold"
+            column.title,
+            justify="right" if column.right else "left",
+            overflow="fold",
+            no_wrap=column.whole,
         )
     for row in listing.rows:
         table.add_row(*(text(cell.text, cell.tone) for cell in row))

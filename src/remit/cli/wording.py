@@ -42,9 +42,9 @@ def moment(when: datetime | None) -> str:
     return "-" if when is None else when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def count(number: int, thing: str) -> str:
-    """`1 call`, `2 calls`."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def count(number: int, thing: str, things: str | None = None) -> str:
+    """`1 call`, `2 calls`; `things` is the plural where an s does not make it."""
+    return f"{number} {thing if number == 1 else things or thing + 's'}"
 
 
 def _json(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from remit.kernel.facts import AnyFact, Fact
 from remit.kernel.lease import Lease, LeaseLost
@@ -14,7 +14,7 @@ from remit.store.protocol import Store
 from remit.store.records import Append, Appended, Claim, Fenced, News, Status
 from remit.values import codec
 from remit.values.clock import Clock
-from remit.values.errors import StoreError
+from remit.values.errors import LetGo, StoreError
 
 _log = logging.getLogger("remit.kernel")
 _RETRY_SECONDS = 0.05
@@ -48,6 +48,25 @@ class UnkeptJournal:
         return self.seq
 
 
+class _Record(NamedTuple):
+    """Facts on their way to the store, and who waits for them."""
+
+    facts: Sequence[Fact]
+    bodies: Sequence[bytes]
+    done: asyncio.Future[int]
+
+
+class _Part(NamedTuple):
+    """Facts that are to be stored together, and their bodies."""
+
+    facts: Sequence[Fact]
+    bodies: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, facts: Sequence[Fact]) -> _Part:
+        return cls(facts, tuple([codec.encode(fact) for fact in facts]))
+
+
 class StoredJournal:
     """A claimed run's journal in the store. Facts that come while an append is in flight share
     the next one, so that parallel results cannot look like a lost lease to each other."""
@@ -66,96 +85,137 @@ class StoredJournal:
         self.seen = claim.inbox
         self._store, self._claim, self._lease, self._clock = store, claim, lease, clock
         self._tasks, self._publish = tasks, publish
-        self._waiting: list[tuple[Sequence[Fact], asyncio.Future[int]]] = []
+        self._waiting: list[tuple[_Part, asyncio.Future[int]]] = []
+        self._busy = False
         self._writer: asyncio.Task[None] | None = None
         self.on_news: Callable[[], None] = lambda: None
 
     async def record(self, *facts: Fact) -> int:
-        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._waiting.append((facts, done))
-        if self._writer is None:
-            # A task of its own: who waits for a record may be cancelled, the write may not.
-            self._writer = spawn(self._tasks, self._write())
-        return await done
+        part = _Part.of(facts)
+        if self._busy:
+            done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            self._waiting.append((part, done))
+            return await done
+        self._busy = True
+        item = self._item(part)
+        try:
+            self._stored(part, await self._append(item))
+        except asyncio.CancelledError:
+            # Who waits for a record may be cancelled, the write may not: a task takes it over.
+            self._go_on(part, item)
+            raise
+        except BaseException as error:
+            self._fail(error)
+            raise
+        seq = self.seq
+        self._go_on()
+        return seq
 
     async def close(self, fact: Fact, status: Status, asks: Sequence[str] = ()) -> bool:
         """Store `fact` and the run's next status; False if news came that must be looked at."""
         if self._writer is not None:
             await asyncio.wait([self._writer])
-        outcome = await self._append([fact], status, asks)
+        part = _Part.of([fact])
+        outcome = await self._append(self._item(part, status, asks))
         if isinstance(outcome, News):
             self.inbox = outcome.inbox
             return False
-        if isinstance(outcome, Fenced):
-            raise LeaseLost
-        self._stored([fact], outcome)
+        self._stored(part, outcome)
         return True
 
-    async def _write(self) -> None:
-        batch: list[tuple[Sequence[Fact], asyncio.Future[int]]] = []
+    def _go_on(self, part: _Part | None = None, begun: Append | None = None) -> None:
+        """Leave what is begun, and what waits, to a task; or be free for the next record."""
+        if begun is None and not self._waiting:
+            self._busy = False
+            return
         try:
+            self._writer = spawn(self._tasks, self._write(part, begun))
+        except LetGo as error:
+            self._fail(error)
+
+    async def _write(self, part: _Part | None, begun: Append | None) -> None:
+        batch: list[tuple[_Part, asyncio.Future[int]]] = []
+        try:
+            if part is not None and begun is not None:
+                self._stored(part, await self._append_again(begun))
             while self._waiting:
                 batch, self._waiting = self._waiting, []
-                facts = [fact for part, _ in batch for fact in part]
-                outcome = await self._append(facts)
-                if not isinstance(outcome, Appended):
-                    raise LeaseLost
                 seq = self.seq
-                self._stored(facts, outcome)
-                for part, done in batch:
-                    seq += len(part)
+                together = _together([part for part, _ in batch])
+                self._stored(together, await self._append(self._item(together)))
+                for stored, done in batch:
+                    seq += len(stored.facts)
                     if not done.done():
                         done.set_result(seq)
                 batch = []
         except BaseException as error:
-            failed, self._waiting = [*batch, *self._waiting], []
-            for _, done in failed:
-                if not done.done():
-                    done.set_exception(LeaseLost() if _is_final(error) else error)
-                    done.exception()
+            self._waiting = [*batch, *self._waiting]
+            self._fail(error)
             if isinstance(error, asyncio.CancelledError):
                 raise
         finally:
+            self._busy = False
             self._writer = None
 
-    def _stored(self, facts: Sequence[Fact], outcome: Appended) -> None:
-        for seq, fact in enumerate(facts, self.seq + 1):
+    def _fail(self, error: BaseException) -> None:
+        """Nothing more can be recorded: tell all who wait."""
+        failed, self._waiting = self._waiting, []
+        self._busy = False
+        cut = isinstance(error, asyncio.CancelledError)
+        for _, done in failed:
+            if not done.done():
+                done.set_exception(LeaseLost() if cut else error)
+                done.exception()
+
+    def _stored(self, part: _Part, outcome: Appended | Fenced | News) -> None:
+        if not isinstance(outcome, Appended):
+            raise LeaseLost
+        for seq, fact in enumerate(part.facts, self.seq + 1):
             self._publish(seq, fact)  # type: ignore[arg-type]  # each Fact is one of AnyFact
         self.seq = outcome.seq
         if outcome.inbox > self.inbox:
             self.inbox = outcome.inbox
             self.on_news()
 
-    async def _append(
-        self, facts: Sequence[Fact], status: Status | None = None, asks: Sequence[str] = ()
-    ) -> Appended | Fenced | News:
-        item = Append(
+    def _item(self, part: _Part, status: Status | None = None, asks: Sequence[str] = ()) -> Append:
+        return Append(
             run=self._claim.run,
             token=self._claim.token,
             seq=self.seq,
-            entries=tuple(codec.encode(fact) for fact in facts),
+            entries=part.bodies,
             format=codec.FORMAT,
             status=status,
             seen=self.seen,
             asks=tuple(asks),
         )
+
+    async def _append(self, item: Append) -> Appended | Fenced | News:
+        try:
+            return (await self._store.append([item]))[0]
+        except StoreError as error:
+            _log.warning("append to run %s failed, trying again: %s", item.run, error)
+            return await self._append_again(item)
+
+    async def _append_again(self, item: Append) -> Appended | Fenced | News:
+        """Find out what became of an append whose outcome is unknown, and repeat it if nothing
+        did. The first may still be on its way: it then refuses the second, and is what counts."""
         while True:
             try:
-                return (await self._store.append([item]))[0]
-            except StoreError as error:
-                _log.warning("append to run %s failed, trying again: %s", item.run, error)
-                await self._clock.sleep(_RETRY_SECONDS)
-                self._lease.check()
                 stored = await self._stored_after_all(item)
                 if stored is not None:
                     return stored
+                outcome = (await self._store.append([item]))[0]
+                if isinstance(outcome, Appended):
+                    return outcome
+                return await self._stored_after_all(item) or outcome
+            except StoreError as error:
+                _log.warning("append to run %s failed, trying again: %s", item.run, error)
+            await self._clock.sleep(_RETRY_SECONDS)
+            self._lease.check()
 
     async def _stored_after_all(self, item: Append) -> Appended | Fenced | None:
         """What became of an append whose outcome is unknown; None if nothing was written."""
-        try:
-            row = await self._store.get(item.run)
-        except StoreError:
-            return None
+        row = await self._store.get(item.run)
         if row is None or row.token != item.token:
             return Fenced()
         if row.seq == item.seq:
@@ -163,5 +223,8 @@ class StoredJournal:
         return Appended(item.seq + len(item.entries), self.inbox)
 
 
-def _is_final(error: BaseException) -> bool:
-    return isinstance(error, LeaseLost | asyncio.CancelledError)
+def _together(parts: Sequence[_Part]) -> _Part:
+    if len(parts) == 1:
+        return parts[0]
+    facts = [fact for part in parts for fact in part.facts]
+    return _Part(facts, tuple([body for part in parts for body in part.bodies]))

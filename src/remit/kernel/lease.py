@@ -35,6 +35,10 @@ class LeaseTerms:
     max_deaths: int = 3
 
     def __post_init__(self) -> None:
+        for name in ("lasts", "renew_every", "sweep_every", "grace"):
+            value = getattr(self, name)
+            if not isinstance(value, timedelta):
+                raise ConfigError(f"LeaseTerms.{name} must be a timedelta, not {value!r}")
         for name in ("lasts", "renew_every", "sweep_every"):
             if getattr(self, name) <= timedelta(0):
                 raise ConfigError(f"LeaseTerms.{name} must be more than nothing")
@@ -42,7 +46,7 @@ class LeaseTerms:
             raise ConfigError("LeaseTerms.grace must not be negative")
         if self.renew_every * 2 > self.lasts:
             raise ConfigError("LeaseTerms.renew_every must be at most half of lasts")
-        if self.max_deaths < 1:
+        if type(self.max_deaths) is not int or self.max_deaths < 1:
             raise ConfigError("LeaseTerms.max_deaths must be at least 1")
 
 

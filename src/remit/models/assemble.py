@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn, assert_never
 
@@ -52,7 +53,7 @@ class Assembly:
                 part.pieces.append(text)
                 part.signature = signature or part.signature
             case CallChunk(index, name, arguments):
-                part = self._call(index)
+                part = self._call(index, name)
                 part.name += name
                 part.pieces.append(arguments)
             case UsageChunk(usage):
@@ -78,8 +79,9 @@ class Assembly:
             self._open.append(_Open(kind))
         return self._open[-1]
 
-    def _call(self, index: int) -> _Open:
-        if index not in self._calls:
+    def _call(self, index: int, name: str) -> _Open:
+        # Some servers give every call of an answer the same index.
+        if index not in self._calls or (name and self._calls[index].is_whole()):
             self._calls[index] = _Open("call")
             self._open.append(self._calls[index])
         return self._calls[index]
@@ -91,6 +93,11 @@ class _Open:
     name: str = ""
     signature: str | None = None
     pieces: list[str] = field(default_factory=list)
+
+    def is_whole(self) -> bool:
+        """Whether a call's arguments have come to their end."""
+        text = "".join(self.pieces).strip()
+        return text.endswith("}") and read_call(self.name, text).malformed is None
 
 
 def read_call(name: str, text: str) -> RawCall:
@@ -113,11 +120,17 @@ def _read(text: str) -> object:
         return _decode(text)
     except (msgspec.DecodeError, UnicodeError):
         # The standard library keeps lone surrogates, which msgspec refuses.
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    # The store would keep null for it, and a repeated call would then have other arguments.
+    return number if math.isfinite(number) else _refuse(digits)
 
 
 def _depth(value: object) -> int:

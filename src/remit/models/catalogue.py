@@ -16,8 +16,10 @@ class Catalogue:
 
     def __init__(self, cards: Mapping[str, Card] | None = None) -> None:
         self._cards = dict(cards or {})
-        for name in self._cards:
+        for name, card in self._cards.items():
             check_name(name)
+            if not isinstance(card, Card):
+                raise ConfigError(f"the catalogue needs a Card for {name!r}, not {card!r}")
 
     def card(self, name: str) -> Card:
         """The card of the model `name`; an empty one for a name that has none."""
@@ -33,7 +35,7 @@ class Catalogue:
 
 def check_name(name: str) -> None:
     """Raise ConfigError unless `name` is `provider:name`."""
-    if _NAME.fullmatch(name) is None:
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise ConfigError(
             f"{name!r} names no model: write provider:name, like 'anthropic:claude-sonnet-5-5'"
         )

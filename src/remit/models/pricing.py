@@ -29,7 +29,7 @@ class Pricing:
     def __post_init__(self) -> None:
         for name in ("input", "output", "cached_input", "cache_write"):
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name in ("input", "output"):
                 object.__setattr__(self, name, amount(value, f"Pricing.{name}"))
         given = (self.input, self.output, self.cached_input, self.cache_write)
         exact = [Decimal(str(self.input if rate is None else rate)) for rate in given]

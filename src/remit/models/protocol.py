@@ -8,15 +8,27 @@ from typing import Protocol
 
 from remit.models.pricing import Pricing
 from remit.models.request import Chunk, ModelRequest
+from remit.values.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """What is known of one model. `window` and `max_output` count tokens."""
+    """What is known of one model. `window` and `max_output` count tokens.
+
+    Raises ConfigError for what is no Pricing or no number of tokens.
+    """
 
     pricing: Pricing | None = None
     window: int | None = None
     max_output: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.pricing is not None and not isinstance(self.pricing, Pricing):
+            raise ConfigError(f"Card.pricing must be a Pricing, not {self.pricing!r}")
+        for name in ("window", "max_output"):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or value < 1):
+                raise ConfigError(f"Card.{name} must be at least 1 token, not {value!r}")
 
 
 class Model(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import resources
+from itertools import pairwise
 
 _NAME = "-- name: "
 
@@ -33,7 +34,7 @@ def parse(text: str) -> dict[str, str]:
 
 def _blocks(lines: list[str]) -> Iterator[tuple[str, str, str]]:
     starts = [number for number, line in enumerate(lines) if line.startswith(_NAME)]
-    for start, following in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
+    for start, following in pairwise([*starts, len(lines) + 1]):
         reason = lines[start - 1] if start else ""
         text = "\n".join(lines[start + 1 : following - 1]).strip()
         yield reason, lines[start].removeprefix(_NAME).strip(), text

@@ -22,7 +22,6 @@ from remit.models.request import (
 from remit.values.usage import Usage
 
 FREE = Card(pricing=Pricing(input=0, output=0))
-_made: ContextVar[list[ScriptedModel] | None] = ContextVar("remit_scripted_models", default=None)
 
 
 class Say:
@@ -78,9 +77,9 @@ class ScriptedModel:
         """Every request, as sent."""
         self._items = list(items)
         self._ran_out: str | None = None
-        made = _made.get()
-        if made is not None:
-            made.append(self)
+        watch = watching.get()
+        if watch is not None:
+            watch.made.append(self)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         """The next item's pieces."""
@@ -117,6 +116,16 @@ class ScriptedModel:
             raise AssertionError(f"{len(left)} scripted answers were not used, first {left[0]!r}")
 
 
+class Watch:
+    """Sees each scripted model that is made."""
+
+    def __init__(self) -> None:
+        self.made: list[ScriptedModel] = []
+
+
+watching: ContextVar[Watch | None] = ContextVar("remit_scripted_models", default=None)
+
+
 def _answer(item: Given) -> Answer:
     if isinstance(item, Answer):
         return item
@@ -129,9 +138,13 @@ def _answer(item: Given) -> Answer:
 
 def _cut(text: str, pieces: int | Sequence[str] | None) -> Sequence[str]:
     if isinstance(pieces, int):
+        if pieces < 1:
+            raise ValueError(f"pieces must be at least 1, not {pieces}")
         size = max(1, -(-len(text) // pieces))
         return [text[at : at + size] for at in range(0, len(text), size)]
     if pieces is not None:
+        if "".join(pieces) != text:
+            raise ValueError(f"the pieces {pieces!r} are not those of {text!r}")
         return pieces
     words = text.split(" ")
     return [word + " " for word in words[:-1]] + ([words[-1]] if words[-1] else [])

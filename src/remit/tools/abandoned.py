@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from remit.tools.attempt import Attempt, log
+from remit.tools.attempt import Attempt
+from remit.tools.context import log
 from remit.tools.threads import Threads
 from remit.values.clock import Clock, SystemClock
 
@@ -84,7 +85,7 @@ class Abandoned:
         """
         here = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
-            for attempt in self._left:
+            for attempt in list(self._left):
                 if attempt.loop is here:
                     group.create_task(attempt.ends(wait, SystemClock()))
         self.threads.close()

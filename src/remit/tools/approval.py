@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import hashlib
 import inspect
 import json
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from remit.tools.abandoned import Abandoned
-from remit.tools.attempt import InTask, log
-from remit.tools.context import ToolContext
+from remit.tools.attempt import InTask
+from remit.tools.context import ToolContext, log
 from remit.tools.tool import Tool
 from remit.values import codec
 from remit.values.clock import Clock
@@ -43,35 +43,30 @@ async def asks(
     try:
         # A check that changes its arguments must not change what runs.
         own = copy.deepcopy(checked)
-        given = (own, context) if tool.checks_context else (own,)
-        verdict = tool.approval(*given)
-        if inspect.isawaitable(verdict):
-            verdict = await _awaited(tool, verdict, clock, abandoned)
-    except (asyncio.CancelledError, LetGo):
-        raise
+        verdict: Any = tool.approval(*((own, context) if tool.checks_context else (own,)))
     except BaseException as error:
-        log.error("the approval check of tool %s failed", tool.name, exc_info=error)
-        return f"the approval check of {tool.name} failed, so a person must decide"
-    if verdict is False:
-        return None
-    if verdict is True:
-        return f"the approval check of {tool.name} asks for a person's agreement"
+        return _failed(tool, error)
+    if inspect.isawaitable(verdict):
+        attempt = InTask(
+            f"{tool.name} (approval)", partial(_same, verdict), _same, abandoned.threads
+        )
+        if not await abandoned.bound(attempt, CHECK_SECONDS, CHECK_GRACE, clock, _nothing):
+            return _failed(tool, TimeoutError(f"it took more than {CHECK_SECONDS:g} seconds"))
+        if attempt.error is not None:
+            return _failed(tool, attempt.error)
+        verdict = attempt.value
+    if isinstance(verdict, bool):
+        reason = f"the approval check of {tool.name} asks for a person's agreement"
+        return reason if verdict else None
     log.error("the approval check of tool %s gave a %s", tool.name, type(verdict).__name__)
     return f"the approval check of {tool.name} gave no yes or no, so a person must decide"
 
 
-async def _awaited(
-    tool: Tool, verdict: Awaitable[object], clock: Clock, abandoned: Abandoned
-) -> object:
-    """What an async check answers. Its own CancelledError is an error like any other."""
-    attempt = InTask(f"{tool.name} (approval)", lambda: verdict, _same, abandoned.threads)
-    if not await abandoned.bound(attempt, CHECK_SECONDS, CHECK_GRACE, clock, _nothing):
-        raise TimeoutError(f"it took more than {CHECK_SECONDS:g} seconds")
-    if isinstance(attempt.error, asyncio.CancelledError):
-        raise RuntimeError("it was cancelled from within") from attempt.error
-    if attempt.error is not None:
-        raise attempt.error
-    return attempt.value
+def _failed(tool: Tool, error: BaseException) -> str:
+    if isinstance(error, LetGo):
+        raise error
+    log.error("the approval check of tool %s failed", tool.name, exc_info=error)
+    return f"the approval check of {tool.name} failed, so a person must decide"
 
 
 def digest(tool: str, arguments: Mapping[str, Any]) -> str:
@@ -86,7 +81,7 @@ def digest(tool: str, arguments: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
-def _same(value: object) -> object:
+def _same(value: Any) -> Any:
     return value
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-import logging
 import threading
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from typing import Any, Protocol
 
+from remit.tools.context import log
 from remit.tools.threads import Threads
 from remit.values.clock import Clock, SystemClock
-
-log = logging.getLogger("remit.tools")
 
 
 class Alarm(Protocol):
@@ -165,23 +163,24 @@ class OnThread(Attempt):
             self.inner.cut()
 
     def _run(self, call: Callable[[], Any]) -> None:
-        end: Callable[[], object]
+        value, raised, end = None, None, self.settle
         try:
             value = call()
             if inspect.isawaitable(value):
-                end = partial(self._go_on, value)
+                end = self._go_on
             else:
-                end = partial(self.settle, self.finish(value), None)
+                value = self.finish(value)
         except BaseException as error:
-            end = partial(self.settle, None, error)
+            raised = error
         try:
-            self.loop.call_soon_threadsafe(end)
+            self.loop.call_soon_threadsafe(end, value, raised)
         except RuntimeError:
             # The loop is closed: nobody waits, and what would wake somebody must not be touched.
             self.waiter = None
-            self.settle(None, None)
+            self.settle(value, raised)
+            self.drop()
 
-    def _go_on(self, awaitable: Awaitable[Any]) -> None:
+    def _go_on(self, awaitable: Awaitable[Any], error: None) -> None:
         if self.stopped:
             self.settle(awaitable, None)
             return

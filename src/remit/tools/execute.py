@@ -11,8 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 from remit.tools.abandoned import Abandoned
-from remit.tools.attempt import InTask, OnThread, log
-from remit.tools.context import ToolContext
+from remit.tools.attempt import InTask, OnThread
+from remit.tools.context import ToolContext, log
 from remit.tools.plain import ResultError
 from remit.tools.promise import BrokenPromiseError
 from remit.tools.result import cut, render

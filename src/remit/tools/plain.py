@@ -143,14 +143,15 @@ def _dumped(value: Any) -> Callable[[], Any] | None:
     if serializer is None:
         return None
     # As Python, so that bytes and sets inside have the form that they have elsewhere; but where
-    # it has serializers for JSON alone, such as those that hide a secret, they must be heard.
+    # it may have serializers for JSON alone, such as those that hide a secret, they are heard.
     mode = "json" if _speaks_json(kind) else "python"
     return lambda: serializer.to_python(value, mode=mode, warnings=False)
 
 
 @lru_cache(maxsize=1024)
 def _speaks_json(kind: Any) -> bool:
-    return _mentions(getattr(kind, "__pydantic_core_schema__", None), set())
+    schema = getattr(kind, "__pydantic_core_schema__", None)
+    return schema is None or _mentions(schema, set())
 
 
 def _mentions(schema: Any, seen: set[int]) -> bool:
@@ -161,7 +162,8 @@ def _mentions(schema: Any, seen: set[int]) -> bool:
         return any(_mentions(inner, seen) for inner in schema)
     if not isinstance(schema, dict):
         return False
-    if schema.get("when_used") in ("json", "json-unless-none"):
+    # With `info_arg` a serializer is told the mode, so it may look at it.
+    if schema.get("when_used") in ("json", "json-unless-none") or schema.get("info_arg"):
         return True
     return any(_mentions(inner, seen) for inner in schema.values())
 

@@ -55,6 +55,8 @@ def promise(returns: Any, what: str) -> Promise | None:
         return Promise(schema=schemas.checked(returns, f"{what}: returns", arguments=False))
     from pydantic import TypeAdapter
 
+    if isinstance(returns, str):
+        raise ConfigError(f"{what}: returns must be the type itself, not its name {returns!r:.80}")
     try:
         return Promise(adapter=TypeAdapter(returns))
     except Exception as error:

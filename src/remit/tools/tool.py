@@ -15,7 +15,7 @@ from remit.tools import function as functions
 from remit.tools import schema as schemas
 from remit.tools import signature as signatures
 from remit.tools.arguments import ArgumentsError
-from remit.tools.context import ToolContext
+from remit.tools.context import ToolContext, log
 from remit.tools.docstring import describe
 from remit.tools.promise import Promise, promise
 from remit.values import codec
@@ -67,10 +67,11 @@ class Tool:
     is_async: bool = field(init=False, repr=False)
     checks_context: bool = field(init=False, repr=False)
     promise: Promise | None = field(init=False, repr=False)
-    arguments: Any = field(init=False, repr=False)
+    arguments: signatures.Signature | schemas.Schema = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _refuse_words(self.name, self.description)
+        _refuse_name(self.name)
+        _refuse_description(self.name, self.description)
         what = f"tool {self.name!r}"
         arguments, is_async = self._read(what)
         for name, value in {
@@ -85,7 +86,7 @@ class Tool:
         }.items():
             object.__setattr__(self, name, value)
 
-    def _read(self, what: str) -> tuple[Any, bool]:
+    def _read(self, what: str) -> tuple[signatures.Signature | schemas.Schema, bool]:
         if not functions.is_async(self.handler) or not functions.takes(self.handler, 2):
             raise ConfigError(
                 f"{what}: its handler must be `async def handler(args: dict, ctx: ToolContext)`; "
@@ -99,7 +100,7 @@ class Tool:
         An instance of a Pydantic model with the parameters as attributes, or, for a tool from a
         JSON Schema, a dict. Raises ArgumentsError where they do not fit.
         """
-        return self.arguments.fit(self.name, _body(self.name, arguments))[1]
+        return self._fit(_body(self.name, arguments))[1]
 
     def canonical(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as JSON holds them, with JSON strings parsed where the schema asks.
@@ -108,8 +109,17 @@ class Tool:
         see and what a digest is taken of. Raises ArgumentsError where they do not fit.
         """
         body = _body(self.name, arguments)
-        kept = self.arguments.fit(self.name, body)[0]
+        kept = self._fit(body)[0]
         return codec.decode(body, dict) if kept is None else kept
+
+    def _fit(self, body: bytes) -> tuple[dict[str, Any] | None, Any]:
+        try:
+            return self.arguments.fit(self.name, body)
+        except ArgumentsError:
+            raise
+        except Exception:
+            log.exception("the arguments of tool %s could not be checked", self.name)
+            raise ArgumentsError(f"The arguments of {self.name} could not be checked.") from None
 
     def call(self, checked: Any, context: ToolContext[Any]) -> Any:
         """Call it with checked arguments: a coroutine, or for a sync function its value."""
@@ -133,7 +143,7 @@ class FunctionTool(Tool, Generic[P, R]):
             __doc__=self.handler.__doc__,
         )
 
-    def _read(self, what: str) -> tuple[Any, bool]:
+    def _read(self, what: str) -> tuple[signatures.Signature, bool]:
         if self.schema is not self.signature.document:
             raise ConfigError(f"{what}: its schema is that of its function, leave it as it is")
         return self.signature, functions.is_async(self.handler)
@@ -176,8 +186,8 @@ def _made(
     if isinstance(function, staticmethod):
         function = function.__func__
     _refuse_function(function)
-    name = options.get("name") or _name(function)
-    _refuse_words(name, "given below")
+    name = options.get("name", _name(function))
+    _refuse_name(name)
     written = describe(_docstring(function))
     signature = signatures.read(function, name, written.parameters, frame)
     chosen: dict[str, Any] = {"name": name, "description": written.text, **options}
@@ -212,11 +222,14 @@ def _docstring(function: Any) -> str | None:
     return inspect.getdoc(functions.plain(function)) or inspect.getdoc(function)
 
 
-def _refuse_words(name: object, description: object) -> None:
+def _refuse_name(name: object) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigError(
             f"{name!r:.80} is no tool name: take 1 to 64 of A-Z a-z 0-9 _ -, with `name=`"
         )
+
+
+def _refuse_description(name: str, description: object) -> None:
     if not isinstance(description, str) or not description.strip():
         raise ConfigError(
             f"tool {name!r} has no description: the model must know what it does; write a "
@@ -246,13 +259,13 @@ def _capabilities(needs: object, what: str) -> frozenset[str]:
         raise ConfigError(
             f'{what}: needs must be a set, like {{"payments:write"}}, not {needs!r:.80}'
         )
-    found = frozenset(needs)
+    found = list(needs)
     for capability in found:
         if not isinstance(capability, str) or not capability or capability.split() != [capability]:
             raise ConfigError(
                 f'{what}: {capability!r:.80} is no capability: name one like "payments:write"'
             )
-    return found
+    return frozenset(found)
 
 
 def _seconds(timeout: object, what: str) -> float | None:
@@ -283,5 +296,7 @@ def _body(tool: str, arguments: object) -> bytes:
         raise ArgumentsError(f"The arguments of {tool} must be a JSON object.")
     try:
         return codec.encode(arguments)
-    except (TypeError, ValueError, RecursionError):
+    except TypeError:
         raise ArgumentsError(f"The arguments of {tool} hold what JSON cannot.") from None
+    except ValueError as error:
+        raise ArgumentsError(f"The arguments of {tool} cannot be kept: {error}.") from None

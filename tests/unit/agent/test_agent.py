@@ -52,7 +52,7 @@ WRONG = {
     "a name with a space": ({"name": "help desk"}, "letters"),
     "an empty name": ({"name": ""}, "letters"),
     "a name and a newline": ({"name": "desk\n"}, "letters"),
-    "a name beyond ASCII": ({"name": "dеsk"}, "letters"),
+    "a name beyond ASCII": ({"name": "d\u0435sk"}, "letters"),
     "a name that is too long": ({"name": "d" * 65}, "64"),
     "a name that is no text": ({"name": None}, "letters"),
     "a version with an @": ({"version": "1@2"}, "letters"),
@@ -156,7 +156,8 @@ async def test_a_message_without_text_is_refused_before_any_call(message: Any) -
 
 
 @pytest.mark.parametrize(
-    "by", ["staff_1", Caller(user=5), Caller(roles="staff"), Caller(may=frozenset({5}))]  # type: ignore[arg-type]  # these are what is refused
+    "by",
+    ["staff_1", Caller(user=5), Caller(roles="staff"), Caller(may=frozenset({5}))],  # type: ignore[arg-type]  # these are what is refused
 )
 async def test_a_caller_that_no_journal_could_hold_is_refused(by: Any) -> None:
     with pytest.raises(RemitError, match="Caller"):
@@ -164,7 +165,7 @@ async def test_a_caller_that_no_journal_could_hold_is_refused(by: Any) -> None:
 
 
 async def test_a_model_without_an_adapter_says_what_to_give_instead() -> None:
-    with pytest.raises(ConfigError, match="no adapter.*name.*card.*stream"):
+    with pytest.raises(ConfigError, match=r"no adapter.*name.*card.*stream"):
         await an_agent().run("Hello")
 
 

@@ -1,4 +1,4 @@
-"""The demo's help desk: three tools over the shop's orders, and the rules that stand for a model."""
+"""The demo's help desk: three tools over the shop's orders, and rules in place of a model."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ async def send_reply(text: str, ctx: ToolContext[Desk]) -> str:
     return "Sent."
 
 
-def help_desk() -> Agent[Any, Any]:
-    """The demo's agent, driven by rules."""
+def help_desk(pause: float = 0.0) -> Agent[Any, Any]:
+    """The demo's agent, driven by rules that take `pause` seconds for each answer."""
     return Agent(
         name="desk",
-        model=RulesModel(),
+        model=RulesModel(pause),
         instructions=INSTRUCTIONS,
         tools=[find_order, refund, send_reply],
         budget=Budget(turns=6, cost="0.20"),

@@ -9,13 +9,11 @@ from decimal import Decimal
 
 _NUMBER = r"\d{1,3}(?:[.,' ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d+(?:[.,](?:\d{1,2}|-))?(?![\d])"
 _CURRENCY = r"(?:€|\$|£|eur(?:o|os|oes|s)?\b|bucks?\b|quid\b|dollars?\b|usd\b|pounds?\b)"
-_UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-    " fifteen sixteen seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: number for number, word in enumerate(_UNITS)} | {
-    word: 10 * number for number, word in enumerate(_TENS, 2)
+_UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
+    fifteen sixteen seventeen eighteen nineteen"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_WORDS = {word: number for number, word in enumerate(_UNITS.split())} | {
+    word: 10 * number for number, word in enumerate(_TENS.split(), 2)
 }
 _WORD = rf"(?:{'|'.join(_WORDS)}|a\s+hundred|hundred)"
 _SPELLED = rf"{_WORD}(?:[\s-]+(?:and\s+)?{_WORD})*"
@@ -30,6 +28,11 @@ _BARE = re.compile(
     rf"(?:refund(?:ed|ing)?|reimburse|give|send|return)(?:\s+(?:me|us|of|the|just|only|my))*\s+"
     rf"(?P<one>{_NUMBER})(?=\s*(?:$|[.,!?;)]|back|for|on|from|of\b))"
     rf"|(?<![\w-])(?P<two>{_NUMBER})\s+back\b",
+    re.IGNORECASE,
+)
+_LONE = re.compile(
+    r"(?<![\w.,:@-])(?P<lone>\d+[.,]\d\d|\d{1,4})(?![\w%]|[.,:]\d)"
+    r"(?=\s*(?:$|[.,!?;)]|and\b|pls\b|please\b|on\b|for\b))",
     re.IGNORECASE,
 )
 _PRICE = re.compile(
@@ -74,7 +77,10 @@ def wanted(text: str) -> Sum | None:
         return Sum(share=Decimal(percent["number"]) / 100)
     if _HALF.search(text):
         return Sum(share=Decimal("0.5"))
-    return Sum() if _ALL.search(text) else None
+    if _ALL.search(text):
+        return Sum()
+    lone = [match["lone"] for match in _LONE.finditer(text)]
+    return Sum(euros=number(lone[0])) if len(lone) == 1 else None
 
 
 def spans(text: str) -> list[tuple[int, int]]:

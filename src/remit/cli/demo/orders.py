@@ -99,7 +99,9 @@ class OrderBook:
         """Every refund, the oldest first."""
         with self._open() as db:
             return [
-                Count(row["key"], row["number"], _euros(row["cents"]), row["refunds"], row["entered"])
+                Count(
+                    row["key"], row["number"], _euros(row["cents"]), row["refunds"], row["entered"]
+                )
                 for row in db.execute(SQL["counts"])
             ]
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Literal
 
 from remit.cli.demo.amounts import Sum, spans, wanted
@@ -18,15 +19,19 @@ _ORDER = re.compile(
     r"|\ba(?P<joined>\d{4})\b"
     r"|\b(?-i:A)\s(?P<spaced>\d{4})\b"
     r"|\b(?:orders?|ordr|oder|number|numbers|nr|no|num)\b[.:]?\s*(?:is|was|numbers?|no\.?|nr\.?)?"
-    r"\s*[#:(]*\s*(?:a\s?[-–]?\s?)?(?P<named>\d{4})\b"  # noqa: RUF001  # an en dash is meant
+    r"\s*[#:(]*\s*(?:a\s?[-–]?\s?)?(?P<named>\d{4})\b"  # an en dash is meant
     r"|#\s?(?P<hashed>\d{4})\b",
     re.IGNORECASE,
 )
-_ALSO = re.compile(r"\s*(?:,|&|/|\+|and|und|or)\s*(?:also\s+)?#?\s?(?P<more>\d{4})\b", re.IGNORECASE)
+_ALSO = re.compile(
+    r"\s*(?:,|&|/|\+|and|und|or)\s*(?:also\s+)?#?\s?(?P<more>\d{4})\b", re.IGNORECASE
+)
 _BARE = re.compile(r"(?<![\w.,#-])(?!(?:19|20)\d\d)(?P<bare>\d{4})(?![\w-]|[.,]\d)")
 _CLAUSE = re.compile(
     r"[.!?;\n]+\s+|,\s+|\s+(?:and|also|plus|but|then|btw|&)\s+(?=\S)", re.IGNORECASE
 )
+
+_JOINED = re.compile(r"[\s,.;:&/+#()]*(?:and|und|or|also|plus|order)?[\s#(]*", re.IGNORECASE)
 
 _NEGATED = re.compile(
     r"\b(?:don'?t|dont|do not|not|no|without|never|didn'?t|didnt)\s+"
@@ -35,25 +40,29 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _REFUND_STATUS = re.compile(
-    r"\b(?:where(?:'s|s)?|when|what(?:'s|s)? (?:is )?(?:the )?status|status of|still|waiting"
-    r"|did(?:n'?t)? (?:you|i)|have(?:n'?t)? (?:you|i)|has|hasn'?t|how long|is)\b"
-    r"(?P<between>[^.!?;]{0,40}?)\b(?:refund\w*|money back)",
+    r"\b(?:(?:where|when)(?:'s|s)?(?:\s+(?:is|are|will|do|does|can|would|the|on))*|status of"
+    r"|(?:still|waiting)(?:\s+(?:no|for|on))?|did(?:n'?t)? (?:you|i)|have(?:n'?t)? (?:you|i|got)"
+    r"|(?:has|hasn'?t|is|isn'?t)(?=\s+(?:my|the|our)\b)|how long)\b"
+    r"(?P<between>[^.!?;,]{0,25}?)\b(?:refund\w*|money back)"
+    r"|\b(?:(?:was|were|been|why)\b[^.!?;,]{0,20}|you (?:only |just )?)\brefunded\b",
     re.IGNORECASE,
 )
 _ASKING = re.compile(r"\b(?:want|need|demand|give|please|pls|plz|can i|could i|id like)\b", re.I)
 _REFUND = re.compile(
     r"\brefund\w*|\breimburs\w*|\bmoney\s?back\b|\bcash\s?back\b"
     r"|(?:money|cash|amount|price|half|everything|€|euros?|eur|bucks|quid|\d)\W[^.!?;]{0,20}\bback\b"
-    r"(?!\s+to\b)|\bback\s+(?:my\s+)?(?:money|€|\d)",
+    r"(?!\s+to\b)|\bback\s+(?:my\s+)?(?:money|€|\d)|\breturn\w* (?:my |the )?money"
+    r"|\b(?:give|send|pay|get|have)\b[^.!?;]{0,15}\bback\b[^.!?;]{0,25}"
+    r"\b(?:money|amount|price|euros?|half|everything|\d)",
     re.IGNORECASE,
 )
 _CHANGE = re.compile(
-    r"\b(?:add?ress\w*|cancel\w*|exchange\w*|swap|change\w*|instead|send it to|return label)\b",
+    r"\b(?:add?ress\w*|cancel\w*|exchange\w*|swap|change\w*|instead|send it to|return\w*)\b",
     re.IGNORECASE,
 )
 _WHERE = re.compile(
-    r"\b(?:where\w*|track\w*|arriv\w*|deliver\w*|ship\w*|parcel|package|packet|status|eta|gets? here"
-    r"|not here|receiv\w*|still nothing|coming|turned up|show(?:ed|n)? up|how long|when)\b",
+    r"\b(?:where\w*|track\w*|arriv\w*|deliver\w*|ship\w*|parcel|package|packet|status|eta"
+    r"|gets? here|not here|receiv\w*|still nothing|coming|turned up|show(?:ed|n)? up)\b",
     re.IGNORECASE,
 )
 _COMPLAINT = re.compile(
@@ -78,12 +87,13 @@ class OrderWish:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a message asks. `wish` is what it asks without naming an order; `polite` tells a
-    thank-you from other talk."""
+    thank-you from other talk, `asks` whether there is a question."""
 
     orders: tuple[OrderWish, ...]
     wish: Wish
     about_shop: bool
     polite: bool
+    asks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,39 +107,39 @@ class Mention:
 
 def read(message: str) -> Reading:
     """Read a message. The same message always reads the same."""
-    text = _spelled_right(message)
-    mentions = _mentions(text)
-    whole = _wish(text)
-    segments = _segments(text, mentions)
+    written = _spelled_right(message)
+    mentions = _mentions(written)
+    text = _masked(written, mentions)
     orders: dict[str, OrderWish] = {}
-    for mention, segment in segments:
-        found = _order_wish(mention.number, segment, text, whole, alone=len(segments) == 1)
+    for mention, segment, shared in _segments(text, mentions):
+        found = _order_wish(mention.number, segment, text, shared=shared)
         known = orders.get(mention.number)
         if known is None or known.wish == "nothing" or found.wish == "refund":
             orders[mention.number] = found
     return Reading(
         orders=tuple(orders.values()),
-        wish=whole,
-        about_shop=_SHOP.search(text) is not None,
+        wish=_wish(text),
+        about_shop=_SHOP.search(written) is not None,
         polite=_THANKS.search(text) is not None,
+        asks="?" in text,
     )
 
 
-def _order_wish(order: str, segment: str, text: str, whole: Wish, *, alone: bool) -> OrderWish:
-    own = whole if alone else _wish(segment)
+def _order_wish(order: str, segment: str, text: str, *, shared: bool) -> OrderWish:
+    """What is asked about an order, in its own stretch of the text; `shared` with others."""
+    own = _wish(segment)
+    each = _EACH.search(text) is not None
     if own == "refund":
-        return OrderWish(order, "refund", wanted(segment) or Sum())
-    if whole != "refund" or own not in ("nothing", "complaint"):
-        return OrderWish(order, own if own != "nothing" else whole)
-    sum_ = wanted(segment)
-    if sum_ is not None:
-        return OrderWish(order, "refund", sum_)
-    shared = wanted(text)
-    if own == "complaint" and not _EACH.search(text):
-        return OrderWish(order, "complaint")
-    if shared is None or shared.euros is None or _EACH.search(text):
-        return OrderWish(order, "refund", shared or Sum())
-    return OrderWish(order, "which_sum")
+        found = wanted(segment) or Sum()
+        split = shared and found.euros is not None and not each
+        return OrderWish(order, "which_sum") if split else OrderWish(order, "refund", found)
+    named = wanted(segment)
+    elliptic = own == "nothing" and named is not None and named.euros is not None
+    if elliptic and _wish(text) == "refund":
+        return OrderWish(order, "refund", named)
+    if each and own in ("nothing", "complaint") and _wish(text) == "refund":
+        return OrderWish(order, "refund", wanted(text) or Sum())
+    return OrderWish(order, own)
 
 
 def _wish(text: str) -> Wish:
@@ -156,7 +166,9 @@ def _asks_refund(text: str) -> bool:
 
 
 def _status_of_refund(text: str) -> bool:
-    return any(not _ASKING.search(match["between"]) for match in _REFUND_STATUS.finditer(text))
+    return any(
+        not _ASKING.search(match["between"] or "") for match in _REFUND_STATUS.finditer(text)
+    )
 
 
 def _spelled_right(message: str) -> str:
@@ -173,17 +185,26 @@ def _spelled_right(message: str) -> str:
 
 def _mentions(text: str) -> list[Mention]:
     money = spans(text)
+    named = list(_named(text))
+    known = {mention.number for mention in named}
+    bare = [
+        Mention(f"A-{match['bare']}", *match.span())
+        for match in _BARE.finditer(text)
+        if not any(start <= match.start() < end for start, end in money)
+    ]
+    named += [mention for mention in bare if not known or mention.number in known]
     found: list[Mention] = []
-    for mention in sorted(_named(text), key=lambda one: one.start):
+    for mention in sorted(named, key=lambda one: (one.start, -one.end)):
         if not found or mention.start >= found[-1].end:
             found.append(mention)
-    if not found:
-        found = [
-            Mention(f"A-{match['bare']}", *match.span())
-            for match in _BARE.finditer(text)
-            if not any(start <= match.start() < end for start, end in money)
-        ]
     return found
+
+
+def _masked(text: str, mentions: list[Mention]) -> str:
+    """`text` without the orders' numbers, every other character in its place."""
+    for mention in mentions:
+        text = text[: mention.start] + "@" * (mention.end - mention.start) + text[mention.end :]
+    return text
 
 
 def _named(text: str) -> Iterator[Mention]:
@@ -196,18 +217,24 @@ def _named(text: str) -> Iterator[Mention]:
             end = more.end()
 
 
-def _segments(text: str, mentions: list[Mention]) -> list[tuple[Mention, str]]:
-    """Each mention with the stretch of text that speaks of it: from the clause in which it
-    stands to the clause of the next."""
-    if not mentions:
-        return []
+def _segments(text: str, mentions: list[Mention]) -> list[tuple[Mention, str, bool]]:
+    """Each mention with the stretch of text that speaks of it, from the clause in which it
+    stands to the clause of the next, and whether other orders share that stretch."""
+    groups: list[list[Mention]] = []
+    for mention in mentions:
+        joined = groups and _JOINED.fullmatch(text, groups[-1][-1].end, mention.start)
+        if joined:
+            groups[-1].append(mention)
+        else:
+            groups.append([mention])
     starts = [0]
-    for before, mention in zip(mentions, mentions[1:], strict=False):
-        cuts = [cut.end() for cut in _CLAUSE.finditer(text, before.end, mention.start)]
-        inside = [cut for cut in cuts if cut <= mention.start]
-        starts.append(inside[-1] if inside else before.end)
+    for group, following in pairwise(groups):
+        end, next_ = group[-1].end, following[0].start
+        cuts = [cut.end() for cut in _CLAUSE.finditer(text, end, next_ + 1)]
+        starts.append(cuts[-1] if cuts else end)
     ends = [*starts[1:], len(text)]
     return [
-        (mention, text[start:end])
-        for mention, start, end in zip(mentions, starts, ends, strict=True)
+        (mention, text[start:end], len({one.number for one in group}) > 1)
+        for group, start, end in zip(groups, starts, ends, strict=False)
+        for mention in group
     ]

@@ -28,6 +28,8 @@ TERMS = LeaseTerms(
 _STDIN = 0
 ROOM = 3
 """Few runs side by side, so that a reader can follow."""
+PAUSE = 0.05
+"""What an answer takes, for the same reason."""
 
 
 def die() -> None:
@@ -39,7 +41,7 @@ async def work(store: str, orders: Path, *, die_after_refund: bool) -> None:
     """Drive the store's runs until standard input ends."""
     desk = Desk(OrderBook(orders), die if die_after_refund else nothing)
     app = App(
-        agents=[help_desk()],
+        agents=[help_desk(PAUSE)],
         store=store,
         grant=GRANT,
         deps=lambda user, tenant: desk,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,12 +39,16 @@ class Subscription:
     """One reader's bounded queue. A reader that stops reading loses what it could not take, and
     is told with a Hint to read the store again."""
 
-    def __init__(self, room: int = ROOM) -> None:
+    def __init__(self, room: int = ROOM, wants: Callable[[Item], bool] | None = None) -> None:
+        self._wants = wants
         self._items: deque[Item] = deque()
         self._room = room
         self._ready = asyncio.Event()
 
     def put(self, item: Item) -> None:
+        """Queue `item`, if the reader wants it."""
+        if self._wants is not None and not self._wants(item):
+            return
         if len(self._items) >= self._room:
             self._items.clear()
             item = Hint()
@@ -75,9 +79,11 @@ class MemoryBus:
         return tuple(self._readers)
 
     @contextmanager
-    def subscribe(self, run: str) -> Iterator[Subscription]:
-        """A subscription for as long as the block lasts."""
-        reader = Subscription()
+    def subscribe(
+        self, run: str, wants: Callable[[Item], bool] | None = None
+    ) -> Iterator[Subscription]:
+        """A subscription, for as long as the block lasts, to what the reader `wants`."""
+        reader = Subscription(wants=wants)
         self._readers.setdefault(run, []).append(reader)
         try:
             yield reader

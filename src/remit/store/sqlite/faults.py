@@ -52,10 +52,10 @@ def explained(error: Exception, path: str) -> Exception:
     """`error` as a StoreError with a reason and the mend, if it is one of SQLite's."""
     if not isinstance(error, sqlite3.Error):
         return error
-    meaning = _MEANINGS.get(_primary_code(error))
-    if meaning is None:
-        return StoreError(reason=f"the database {path} said: {error}")
-    return StoreError(reason=f"the database {path} {meaning} (SQLite: {error}).")
+    meaning = _MEANINGS.get(_primary_code(error), "cannot do this: look at SQLite's own words")
+    told = StoreError(reason=f"the database {path} {meaning} (SQLite: {error}).")
+    told.__cause__ = error
+    return told
 
 
 def _primary_code(error: sqlite3.Error) -> int:

@@ -104,7 +104,7 @@ class SqliteStore:
     ) -> Sequence[Claim]:
         wish = leases.Wish(worker, programs, format, room if run is None else min(room, 1), run)
         # An idle worker asks often and finds nothing: it must not take the write lock for that.
-        if not await self._read(lambda db, now: leases.due_for(db, now, wish)):
+        if not await self._look(lambda db, now: leases.due_for(db, now, wish)):
             return []
         return await self._write(lambda db, now: leases.claim(db, now, wish), news=False)
 
@@ -120,7 +120,10 @@ class SqliteStore:
 
     async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
         size = sum(len(body) for item in batch for body in item.entries)
-        return await self._write(lambda db, now: journal.append(db, now, batch), size=size)
+        news = any(item.status is not None for item in batch)
+        return await self._write(
+            lambda db, now: journal.append(db, now, batch), size=size, news=news
+        )
 
     async def read(self, run: str, after: int = 0) -> Sequence[Entry]:
         return await self._read(lambda db, _: reads.read(db, run, after))
@@ -129,16 +132,16 @@ class SqliteStore:
         return await self._read(lambda db, _: reads.lineage(db, run))
 
     async def get(self, run: str) -> RunRow | None:
-        return await self._read(lambda db, _: reads.get(db, run))
+        return await self._look(lambda db, _: reads.get(db, run))
 
     async def heads(self, runs: Collection[str]) -> Mapping[str, Head]:
-        return await self._read(lambda db, _: reads.heads(db, runs))
+        return await self._look(lambda db, _: reads.heads(db, runs))
 
     async def find(self, query: Query) -> Sequence[RunRow]:
         return await self._read(lambda db, _: reads.find(db, query))
 
     async def thread_head(self, thread: str) -> str | None:
-        return await self._read(lambda db, _: reads.thread_head(db, thread))
+        return await self._look(lambda db, _: reads.thread_head(db, thread))
 
     async def deliver(
         self, run: str, answers: Mapping[str, bytes], id: str
@@ -149,7 +152,7 @@ class SqliteStore:
         )
 
     async def signals(self, run: str) -> Sequence[Signal]:
-        return await self._read(lambda db, _: reads.signals(db, run))
+        return await self._look(lambda db, _: reads.signals(db, run))
 
     async def cancel(
         self, run: str, body: bytes, format: int, signal: bytes
@@ -160,7 +163,7 @@ class SqliteStore:
         )
 
     async def sweep(self) -> Sequence[str]:
-        if not await self._read(leases.any_lapsed):
+        if not await self._look(leases.any_lapsed):
             return []
         return await self._write(leases.sweep)
 
@@ -168,11 +171,14 @@ class SqliteStore:
         self._open()
         bell = self._bells.hang()
         if self._watch is None:
-            self._look()
+            self._watch_others()
         return bell
 
     async def _write(self, work: Work[T], *, size: int = 0, news: bool = True) -> T:
         return await self._open().write(work, size, news)
+
+    async def _look(self, work: Work[T]) -> T:
+        return await self._open().look(work)
 
     async def _read(self, work: Work[T]) -> T:
         return await self._open().read(work)
@@ -189,10 +195,10 @@ class SqliteStore:
         if any(order.news and error is None for order, _, error in outcomes):
             self._bells.ring()
 
-    def _look(self) -> None:
+    def _watch_others(self) -> None:
         """Ring for what other processes committed, and look again while anybody listens."""
         self._watch = None
         if self._connections is not None and self._bells:
             if self._connections.changed():
                 self._bells.ring()
-            self._watch = asyncio.get_running_loop().call_later(_LOOK_EVERY, self._look)
+            self._watch = asyncio.get_running_loop().call_later(_LOOK_EVERY, self._watch_others)

@@ -1,0 +1,104 @@
+"""From a response's bytes to the pieces of JSON in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import msgspec
+
+DONE = b"[DONE]"
+_MOST_BYTES = 64 * 1024 * 1024
+_decode = msgspec.json.Decoder().decode
+
+
+class Unreadable(ValueError):
+    """The bytes are not what a server of this kind sends."""
+
+
+class Events:
+    """Server-sent events out of bytes that may be cut anywhere.
+
+    Fields are split at bytes and never at characters, so that a character cut in two stays
+    whole, and line separators inside of JSON text separate nothing.
+    """
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._data: list[bytes] = []
+        self._after_return = False
+        self._any = False
+
+    def feed(self, received: bytes) -> Iterator[bytes]:
+        """The data of the events that `received` completes."""
+        if self._after_return and received:
+            received, self._after_return = received.removeprefix(b"\n"), False
+        if not received:
+            return
+        self._after_return = received.endswith(b"\r")
+        cut = max(received.rfind(b"\n"), received.rfind(b"\r")) + 1
+        if not cut:
+            self._keep(received)
+            return
+        whole = bytes(self._line) + received[:cut]
+        self._line = bytearray(received[cut:])
+        for line in whole.splitlines():
+            yield from self._take(line)
+
+    def close(self) -> Iterator[bytes]:
+        """The data of an event that the stream's end completes."""
+        yield from self._take(bytes(self._line))
+        yield from self._take(b"")
+
+    def _keep(self, part: bytes) -> None:
+        self._line += part
+        if len(self._line) > _MOST_BYTES:
+            raise Unreadable(f"a line of more than {_MOST_BYTES} bytes")
+
+    def _take(self, line: bytes) -> Iterator[bytes]:
+        if not self._any:
+            line, self._any = line.removeprefix(b"\xef\xbb\xbf"), True
+        if line:
+            name, _, value = line.partition(b":")
+            if name == b"data":
+                self._data.append(value.removeprefix(b" "))
+        elif self._data:
+            data, self._data = self._data, []
+            yield from _joined(data)
+
+
+def read_json(data: bytes) -> object:
+    """The JSON value in `data`; raises Unreadable for anything else."""
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, UnicodeError):
+        # The standard library takes lone surrogates and NaN, which msgspec refuses.
+        return _read_leniently(data)
+    except RecursionError:
+        raise Unreadable("JSON that is nested too deeply") from None
+
+
+def _read_leniently(data: bytes) -> object:
+    try:
+        text = data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise Unreadable("a piece that is no JSON") from None
+
+
+def _joined(data: list[bytes]) -> list[bytes]:
+    """One event's lines as one text; as one each where a server left out the blank lines."""
+    if len(data) > 1 and all(line.strip() == DONE or _is_json(line) for line in data):
+        return data
+    return [b"\n".join(data)]
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        read_json(line)
+    except Unreadable:
+        return False
+    return True

@@ -1,0 +1,156 @@
+"""One request and the chunks that come back, through the SDK's client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from remit.models.openai_chat.events import DONE, Events, read_json
+from remit.models.openai_chat.failures import reason, scrub
+from remit.values.errors import ConfigError, ConnectionFailedError, RemitError
+
+_AFTER_DONE_SECONDS = 0.1
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A status of 400 or more, and the body that came with it."""
+
+    status: int
+    body: Any
+
+
+class Exchange:
+    """A response as it comes: its chunks, or why there are none."""
+
+    def __init__(
+        self, body: AsyncIterator[bytes], headers: Mapping[str, str], secret: str | None
+    ) -> None:
+        self.headers = headers
+        self.secret = secret
+        """The key that was sent, to keep it out of messages."""
+        self.refusal: Refusal | None = None
+        self.done = False
+        """Whether the server said that this was all."""
+        self.any = False
+        """Whether any byte came."""
+        self._body = body
+        self._events = Events()
+        self._chunks: deque[bytes] = deque()
+        self._plain: list[bytes] | None = None
+        self._ended = False
+
+    async def next(self) -> object:
+        """The next chunk; None at the end. Raises Unreadable and ConnectionFailedError."""
+        while not self._chunks and not self._ended:
+            received = await self._receive()
+            if received is None:
+                self._ended = True
+                self._chunks.extend(self._rest())
+            else:
+                self._sort(received)
+        if not self._chunks:
+            return None
+        data = self._chunks.popleft()
+        if data.strip() == DONE:
+            self.done = self._ended = True
+            return None
+        return read_json(data)
+
+    async def drain(self) -> None:
+        """Read what is left behind the end, so that the connection can be used again."""
+        try:
+            async with asyncio.timeout(_AFTER_DONE_SECONDS):
+                while await anext(self._body, None) is not None:
+                    pass
+        except Exception:  # the answer is whole, whatever becomes of the connection
+            return
+
+    async def _receive(self) -> bytes | None:
+        try:
+            return await anext(self._body, None)
+        except Exception as error:  # whatever it is, the connection is gone
+            broken = ConnectionFailedError(reason=reason(error, self.secret))
+        raise broken
+
+    def _sort(self, received: bytes) -> None:
+        if not self.any and received.lstrip():
+            self.any = True
+            # Some servers answer with one JSON object although a stream was asked for.
+            self._plain = [] if received.lstrip()[:1] in (b"{", b"[") else None
+        if self._plain is not None:
+            self._plain.append(received)
+        else:
+            self._chunks.extend(self._events.feed(received))
+
+    def _rest(self) -> list[bytes]:
+        if self._plain is None:
+            return list(self._events.close())
+        self.done = True
+        return [b"".join(self._plain)]
+
+
+@asynccontextmanager
+async def exchange(
+    client: Any, body: Mapping[str, Any], seconds: float
+) -> AsyncIterator[Exchange]:
+    """Send `body`; leaving, however that comes about, closes the connection's stream.
+
+    Raises ConnectionFailedError, and ConfigError for a client that cannot send.
+    """
+    response = await _send(client, dict(body), seconds)
+    if isinstance(response, RemitError):
+        raise response
+    if isinstance(response, Exchange):
+        yield response
+        return
+    try:
+        async with aclosing(response.iter_bytes()) as received:
+            yield Exchange(received, response.headers, key_of(client))
+    finally:
+        await response.close()
+
+
+async def _send(client: Any, body: dict[str, Any], seconds: float) -> Any:
+    """The response, an Exchange that only holds a refusal, or an error to raise.
+
+    Errors are given back and not raised here: the SDK's hold the request, and with it the key.
+    """
+    import openai
+
+    secret = key_of(client)
+    known = {name: body.pop(name) for name in ("model", "messages", "stream")}
+    request = client.chat.completions.with_streaming_response.create(**known, extra_body=body)
+    try:
+        async with asyncio.timeout(seconds):
+            return await request.__aenter__()
+    except (TimeoutError, openai.APITimeoutError):
+        return ConnectionFailedError(reason=f"no connection or no answer in {seconds:g} seconds")
+    except openai.APIStatusError as error:
+        refused = Exchange(_nothing(), error.response.headers, secret)
+        refused.refusal = Refusal(error.status_code, _body_of(error))
+        return refused
+    except openai.APIConnectionError as error:
+        return ConnectionFailedError(reason=reason(error, secret))
+    except openai.OpenAIError as error:
+        return ConfigError(f"the client cannot send: {scrub(str(error), secret)}")
+
+
+def key_of(client: Any) -> str | None:
+    """The key that `client` sends, to keep it out of messages."""
+    key = getattr(client, "api_key", None)
+    return key if isinstance(key, str) else None
+
+
+def _body_of(error: Any) -> object:
+    body = error.body
+    return error.response.text if body is None else body
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    return
+    yield b""

@@ -1,0 +1,102 @@
+"""From a server's usage report to one shape."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from remit.values.usage import Usage
+
+_BYTES_A_TOKEN = 3
+
+
+def read_usage(report: object) -> Usage | None:
+    """What `report` says was used, or None where it says nothing.
+
+    A part that exceeds its whole, a negative number or a total that does not add up is clamped
+    and marked as estimated. Tokens that only the total knows of count as output: some servers
+    leave reasoning out of `completion_tokens`.
+    """
+    if not isinstance(report, dict):
+        return None
+    numbers = _Numbers()
+    prompt = numbers.first(report, "prompt_tokens", "input_tokens")
+    output = numbers.first(report, "completion_tokens", "output_tokens")
+    total = numbers.first(report, "total_tokens")
+    if prompt is None and output is None and total is None:
+        return None
+    into = _details(report, "prompt_tokens_details", "input_tokens_details")
+    out_of = _details(report, "completion_tokens_details", "output_tokens_details")
+    read = numbers.first(into, "cached_tokens")
+    if read is None:
+        read = numbers.first(report, "prompt_cache_hit_tokens", "cached_tokens")
+    written = numbers.first(into, "cache_write_tokens") or 0
+    reasoning = numbers.first(out_of, "reasoning_tokens") or 0
+    sent = prompt or 0
+    made = _made(numbers, output, total, sent, reasoning)
+    cached = numbers.at_most(read or 0, sent)
+    return Usage(
+        input_tokens=sent,
+        cache_read_tokens=cached,
+        cache_write_tokens=numbers.at_most(written, sent - cached),
+        output_tokens=made,
+        reasoning_tokens=numbers.at_most(reasoning, made),
+        estimated=numbers.odd,
+    )
+
+
+def guess_usage(sent_bytes: int, made_bytes: int) -> Usage:
+    """An estimate for a server that reports nothing: a token for every three bytes, which is
+    more than most texts have."""
+    return Usage(
+        input_tokens=math.ceil(sent_bytes / _BYTES_A_TOKEN),
+        output_tokens=math.ceil(made_bytes / _BYTES_A_TOKEN),
+        estimated=True,
+    )
+
+
+class _Numbers:
+    """Reads counts, and notes whether a report was odd."""
+
+    def __init__(self) -> None:
+        self.odd = False
+
+    def first(self, report: dict[str, Any], *names: str) -> int | None:
+        """The first of the named counts that is there."""
+        for name in names:
+            value = report.get(name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            if not math.isfinite(value) or value < 0:
+                self.odd = True
+                return 0
+            return int(value)
+        return None
+
+    def at_most(self, count: int, whole: int) -> int:
+        """`count`, or the `whole` that it must be a part of."""
+        self.odd = self.odd or count > whole
+        return min(count, whole)
+
+
+def _made(
+    numbers: _Numbers, output: int | None, total: int | None, sent: int, reasoning: int
+) -> int:
+    if not total:
+        return output or 0
+    if output is None:
+        return max(total - sent, 0)
+    unexplained = total - sent - output
+    if unexplained <= 0:
+        numbers.odd = numbers.odd or unexplained < 0
+        return output
+    numbers.odd = numbers.odd or unexplained != reasoning
+    return output + unexplained
+
+
+def _details(report: dict[str, Any], *names: str) -> dict[str, Any]:
+    for name in names:
+        found = report.get(name)
+        if isinstance(found, dict):
+            return found
+    return {}
