@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from remit import Agent, App, Budget, Caller, ModelRequest, Run, ToolContext, tool
+from remit import Agent, App, Budget, Caller, Model, ModelRequest, Run, ToolContext, tool
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.model import Item, ScriptedModel
@@ -18,13 +18,12 @@ STAFF = Caller(user="staff_1", roles=frozenset({"staff"}))
 
 
 def clerk(
-    script: ScriptedModel | Sequence[Item], tools: Sequence[Tool] = (), **changes: Any
+    script: Model | Sequence[Item], tools: Sequence[Tool] = (), **changes: Any
 ) -> Agent[Any, Any]:
     """An agent with a script, or a model of the test's own, and tools."""
-    is_script = isinstance(script, Sequence)
     options: dict[str, Any] = {
         "name": "clerk",
-        "model": ScriptedModel(script) if is_script else script,
+        "model": ScriptedModel(script) if isinstance(script, Sequence) else script,
         "instructions": "Help.",
         "tools": tools,
         "budget": Budget(turns=8),

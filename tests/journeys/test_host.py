@@ -256,12 +256,16 @@ async def test_leaving_gives_runs_back_without_a_death(store: Store, clock: Manu
 
 async def test_no_more_runs_at_once_than_there_is_room(store: Store, clock: ManualClock) -> None:
     now = most = 0
+    full = asyncio.Event()
 
     async def program(run: ActiveRun) -> Outcome:
         nonlocal now, most
         now += 1
         most = max(most, now)
-        await asyncio.sleep(0.002)
+        if now == 3:
+            full.set()
+        await full.wait()
+        await asyncio.sleep(0)
         now -= 1
         return DONE
 

@@ -74,26 +74,40 @@ class AgentProgram:
         """`drive`, on a fresh `state` that the caller may read meanwhile."""
         past = await self._past(run)
         actor = Actor(self.plan, self.abandoned, run)
+        try:
+            while True:
+                state.catch_up(run.facts)
+                move = next_move(state, self.plan.budget)
+                if isinstance(move, End):
+                    return _outcome(state, move.finish)
+                if not await self._in_time(move, run, state, past, actor):
+                    return _outcome(state, "seconds")
+        finally:
+            # What was recorded until an error, a pause or the end of the time counts, too.
+            state.catch_up(run.facts)
+
+    async def _in_time(
+        self,
+        move: Think | Act,
+        run: ActiveRun,
+        state: AgentState,
+        past: Sequence[Message],
+        actor: Actor,
+    ) -> bool:
+        """Make the move; False if the budget's time ended before it."""
         limit = self.plan.budget.limit_seconds
-        known = 0
-        while True:
-            for seq, fact in run.facts[known:]:
-                state.advance(seq, fact)
-            known = len(run.facts)
-            move = next_move(state, self.plan.budget)
-            if isinstance(move, End):
-                return _outcome(state, move.finish)
-            if limit is None:
+        if limit is None:
+            await self._move(move, run, state, past, actor)
+            return True
+        clock = asyncio.timeout(max(limit - state.seconds, 0.0))
+        try:
+            async with clock:
                 await self._move(move, run, state, past, actor)
-                continue
-            clock = asyncio.timeout(max(limit - state.seconds, 0.0))
-            try:
-                async with clock:
-                    await self._move(move, run, state, past, actor)
-            except TimeoutError:
-                if not clock.expired():
-                    raise
-                return _outcome(state, "seconds")
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            return False
+        return True
 
     async def _move(
         self,

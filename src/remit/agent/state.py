@@ -71,6 +71,7 @@ class AgentState:
         """The calls that the end left without a result of their own, and what they are given."""
         self._thinking_ms = 0
         self._acting_ms = 0
+        self._known = 0
 
     @property
     def seconds(self) -> float:
@@ -87,8 +88,14 @@ class AgentState:
         """The newest turn's text."""
         return self.turns[-1].text if self.turns else ""
 
+    def catch_up(self, facts: Sequence[tuple[int, AnyFact]]) -> None:
+        """Take those of a run's `facts` that are not known here."""
+        for seq, fact in facts[self._known :]:
+            self.advance(seq, fact)
+
     def advance(self, seq: int, fact: AnyFact) -> None:
         """Take the next fact."""
+        self._known += 1
         match fact:
             case Stepped():
                 self._step(fact, step_value(fact))

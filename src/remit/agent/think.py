@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import count
 
 import msgspec
@@ -12,7 +13,7 @@ from remit.agent.state import ModelAnswer
 from remit.kernel.run import ActiveRun
 from remit.models.assemble import Assembly, RawCall
 from remit.models.protocol import Model
-from remit.models.request import ModelRequest, ReasoningChunk, TextChunk
+from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk
 from remit.values.content import Call, Reasoning, Text
 from remit.values.events import ReasoningEvent, TextEvent
 from remit.values.messages import AssistantMessage
@@ -41,8 +42,8 @@ async def think(run: ActiveRun, turn: int, model: Model, request: ModelRequest) 
 async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
     assembly, deltas, attempt = Assembly(), count(), run.hold.deaths + 1
     stream = model.stream(request)
-    async with aclosing(stream) as chunks:  # type: ignore[type-var]  # adapters are generators
-        async for chunk in chunks:
+    async with _closing(stream):
+        async for chunk in stream:
             assembly.add(chunk)
             if isinstance(chunk, TextChunk):
                 run.show(
@@ -62,6 +63,16 @@ async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -
         usage=_priced(assembly.usage, model),
         stop=assembly.stop,
     )
+
+
+@asynccontextmanager
+async def _closing(stream: AsyncIterator[Chunk]) -> AsyncIterator[None]:
+    """Close a generator at the end of the block; another iterator has nothing to close."""
+    try:
+        yield
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
 
 
 def _content(

@@ -19,6 +19,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _never_fail_to_print()
     try:
         return _run(sys.argv[1:] if arguments is None else list(arguments))
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name not in _EXTRA:
+            raise
+        _complain(_MISSING.format(name=name))
+        return status.WRONG_USE
     except KeyboardInterrupt:
         return status.INTERRUPTED
     except BrokenPipeError:
@@ -27,14 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    try:
-        from remit.cli.commands import read
-    except ModuleNotFoundError as error:
-        name = (error.name or "").partition(".")[0]
-        if name not in _EXTRA:
-            raise
-        _complain(_MISSING.format(name=name))
-        return status.WRONG_USE
+    from remit.cli.commands import read
+
     found = read(arguments, _complain)
     if isinstance(found, int):
         return found

@@ -116,8 +116,11 @@ def check_caller(by: Caller) -> None:
 @asynccontextmanager
 async def _opened(where: Where) -> AsyncIterator[tuple[App, Store]]:
     store = address.existing(where.store, SystemClock())
-    async with App(store=store, work=False) as app:
-        yield app, store
+    try:
+        async with App(store=store, work=False) as app:
+            yield app, store
+    finally:
+        await store.close()
 
 
 def _the_only_one(sight: Sight) -> list[str]:

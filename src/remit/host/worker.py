@@ -9,11 +9,14 @@ from functools import partial
 
 from remit.host.executor import Executor
 from remit.host.place import Place
+from remit.host.pulse import Pulse
 from remit.host.readers import Watcher
 from remit.kernel.lease import Lease
 from remit.kernel.tasks import spawn
+from remit.store.protocol import Heart
 from remit.store.records import Held
 from remit.values import codec, ids
+from remit.values.clock import SystemClock
 from remit.values.errors import StoreError
 
 _log = logging.getLogger("remit.host")
@@ -38,6 +41,7 @@ class Worker:
         self._bell = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
         self._joined = self._draining = False
+        self._pulse: Pulse | None = None
         self._drives: set[asyncio.Task[None]] = set()
 
     async def start(self, tasks: asyncio.TaskGroup, *, work: bool) -> None:
@@ -48,6 +52,8 @@ class Worker:
             await self._join()
             await self.recover()
             chapters += [self._claim_forever, self._beat_forever, self._sweep_forever]
+            if type(self._clock) is SystemClock:
+                self._pulse = Pulse(self._store.heart(), self._terms, self._beat_from_thread)
         self._loops = [tasks.create_task(chapter()) for chapter in chapters]
 
     async def drain(self, within: float) -> bool:
@@ -63,6 +69,8 @@ class Worker:
 
     async def stop(self) -> None:
         """Claim nothing more, stop what runs and give it back."""
+        if self._pulse is not None:
+            self._pulse.stop()
         for loop in self._loops:
             loop.cancel()
         for executor in self._active.values():
@@ -177,7 +185,16 @@ class Worker:
             self._lease.lose()
             return
         self._lease.renew(asked + self._terms.lasts.total_seconds())
+        if self._pulse is not None:
+            self._pulse.felt()
         await self._compare(held)
+
+    def _beat_from_thread(self, heart: Heart) -> None:
+        """Renew the lease while the loop is stuck."""
+        lease, asked = self._lease, self._clock.steady()
+        lasts = self._terms.lasts.total_seconds()
+        if heart.beat(self._id, lasts):
+            lease.renew(asked + lasts)
 
     async def _compare(self, held: Sequence[Held]) -> None:
         """Tell executors of their inboxes; drop what is no longer held and give back what nobody

@@ -64,6 +64,22 @@ class _Thread:
     head: str | None = None
 
 
+@dataclass(slots=True)
+class _Heart:
+    clock: Clock
+    workers: dict[str, float]
+
+    def beat(self, worker: str, lasts: float) -> bool:
+        now = self.clock.steady()
+        if self.workers.get(worker, now) <= now:
+            return False
+        self.workers[worker] = now + lasts
+        return True
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
 class MemoryStore:
     """A `Store` for one event loop. Several apps may share it; `close` keeps what it holds."""
 
@@ -136,6 +152,9 @@ class MemoryStore:
         self._workers[worker] = self._clock.steady() + lasts
         held = self._held.get(worker, {})
         return [Held(run.id, run.token, run.inbox) for run in held.values()]
+
+    def heart(self) -> _Heart:
+        return _Heart(self._clock, self._workers)
 
     async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:
         held = self._held.get(worker, {}).get(run)

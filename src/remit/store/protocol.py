@@ -28,6 +28,18 @@ from remit.store.records import (
 )
 
 
+class Heart(Protocol):
+    """Renews leases from a thread, where no event loop is needed."""
+
+    def beat(self, worker: str, lasts: float) -> bool:
+        """As `Store.beat`, for a worker that is known: whether its lease was still alive."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
 class Store(Protocol):
     """Runs, their journals, threads, signals and leases.
 
@@ -71,6 +83,10 @@ class Store(Protocol):
         With `join` the worker is made known first. None if its lease has lapsed: it then holds
         nothing, whatever it believes, and goes on under a new id.
         """
+        ...
+
+    def heart(self) -> Heart:
+        """What renews leases while the caller's event loop is stuck; for one thread."""
         ...
 
     async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Literal, TypeVar
 
-from remit.store.protocol import Store
+from remit.store.protocol import Heart, Store
 from remit.store.records import (
     Append,
     Appended,
@@ -77,6 +77,9 @@ class CrashStore:
 
     async def beat(self, worker: str, lasts: float, *, join: bool = False) -> Sequence[Held] | None:
         return await self._read(lambda: self._store.beat(worker, lasts, join=join))
+
+    def heart(self) -> Heart:
+        return self._store.heart()
 
     async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:
         return await self._write(

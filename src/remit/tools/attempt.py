@@ -163,7 +163,8 @@ class OnThread(Attempt):
             self.inner.cut()
 
     def _run(self, call: Callable[[], Any]) -> None:
-        value, raised, end = None, None, self.settle
+        value, raised = None, None
+        end: Callable[[Any, BaseException | None], None] = self.settle
         try:
             value = call()
             if inspect.isawaitable(value):
@@ -180,7 +181,7 @@ class OnThread(Attempt):
             self.settle(value, raised)
             self.drop()
 
-    def _go_on(self, awaitable: Awaitable[Any], error: None) -> None:
+    def _go_on(self, awaitable: Any, error: BaseException | None) -> None:
         if self.stopped:
             self.settle(awaitable, None)
             return

@@ -332,8 +332,8 @@ plain = st.recursive(
     | st.uuids()
     | st.binary()
     | st.sets(st.integers() | st.text()),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=10,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=6,
 )
 
 

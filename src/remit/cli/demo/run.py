@@ -41,19 +41,28 @@ async def demo(options: Options) -> int:
     place = stage.build(options.folder)
     with opened(options.json) as screen:
         _introduce(screen, place, asked)
-        store = connect(place.store, SystemClock())
-        async with App(agents=[help_desk()], store=store, grant=GRANT, work=False) as app:
-            runs = await _start(app, asked)
-            screen.tell(
-                Beat("started", f"{count(len(runs), 'run')} queued, each with its thread and user.")
-            )
-            seen = await Story(app, place, screen, Timeline(app, screen, runs)).play()
-            sights = [(one, await look(app, store, run)) for run, one in runs.items()]
-        kept = books.keep(sights, place.orders)
+        seen, kept, runs = await _play(screen, place, asked)
         screen.show(books.page(kept), books.values(kept))
         wrong = books.problems(kept, seen, shipped=options.messages is None)
         _look_further(screen, place, runs, seen)
         return _conclude(screen, place, wrong, _well(kept, seen))
+
+
+async def _play(
+    screen: Screen, place: Stage, asked: Sequence[CustomerMessage]
+) -> tuple[Seen, Books, Mapping[str, CustomerMessage]]:
+    """The story, the books after it, and the runs with their messages."""
+    store = connect(place.store, SystemClock())
+    try:
+        async with App(agents=[help_desk()], store=store, grant=GRANT, work=False) as app:
+            runs = await _start(app, asked)
+            queued = f"{count(len(runs), 'run')} queued, each with its own thread and user."
+            screen.tell(Beat("started", queued, facts={"runs": len(runs)}))
+            seen = await Story(app, place, screen, Timeline(app, screen, runs)).play()
+            sights = [(one, await look(app, store, run)) for run, one in runs.items()]
+    finally:
+        await store.close()
+    return seen, books.keep(sights, place.orders), runs
 
 
 def _introduce(screen: Screen, place: Stage, asked: Sequence[CustomerMessage]) -> None:

@@ -32,6 +32,7 @@ from remit.store.records import (
 from remit.store.sqlite import inbox, journal, leases, reads
 from remit.store.sqlite.connections import Connections, Work
 from remit.store.sqlite.faults import PATIENCE
+from remit.store.sqlite.heart import Heart
 from remit.store.sqlite.lane import Outcome
 from remit.store.sqlite.moment import Moment, moment
 from remit.values.clock import Clock, SystemClock
@@ -112,6 +113,9 @@ class SqliteStore:
         return await self._write(
             lambda db, now: leases.beat(db, now, worker, lasts, join), news=False
         )
+
+    def heart(self) -> Heart:
+        return Heart(self._path, self._now, self._patience)
 
     async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:
         return await self._write(

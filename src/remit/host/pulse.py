@@ -1,0 +1,51 @@
+"""A thread that keeps the lease while a tool blocks the event loop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from remit.kernel.lease import LeaseTerms
+from remit.store.protocol import Heart
+
+_log = logging.getLogger("remit.host")
+_LEASES = 10
+
+
+class Pulse:
+    """Watches that the loop renews its lease, and does so for it while it is stuck.
+
+    A loop that is stuck for longer than ten leases is given up: its lease ends, and another
+    process takes its runs. `beat` is called on the thread.
+    """
+
+    def __init__(self, heart: Heart, terms: LeaseTerms, beat: Callable[[Heart], None]) -> None:
+        self._heart = heart
+        self._beat = beat
+        self._every = terms.renew_every.total_seconds()
+        self._patience = _LEASES * terms.lasts.total_seconds()
+        self._felt = time.monotonic()
+        self._stopping = threading.Event()
+        threading.Thread(target=self._watch, name="remit-pulse", daemon=True).start()
+
+    def felt(self) -> None:
+        """The loop has renewed its lease itself."""
+        self._felt = time.monotonic()
+
+    def stop(self) -> None:
+        """Watch no more."""
+        self._stopping.set()
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(self._every / 2):
+            stuck = time.monotonic() - self._felt
+            if not self._every * 1.5 < stuck < self._patience:
+                continue
+            _log.warning("the event loop has been stuck for %.1f s; a tool may block it", stuck)
+            try:
+                self._beat(self._heart)
+            except Exception as error:
+                _log.warning("the lease could not be renewed from a thread: %s", error)
+        self._heart.close()
