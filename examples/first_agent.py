@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from remit import Agent, App, Budget, Card, ModelRequest, tool
 from remit.models.request import CallChunk, Chunk, StopChunk, TextChunk
 
-SHELF = {"Emma": "on the shelf", "Ulysses": "lent until Friday"}
+SHELF = {"Middlemarch": "on the shelf", "Ulysses": "lent until Friday"}
 
 
 @tool
@@ -59,7 +59,7 @@ desk: Agent[None, str] = Agent(
 
 async def main() -> None:
     async with App(agents=[desk], store="sqlite:///first_agent.db") as app:
-        run = await app.run("desk", "Can I borrow Emma?", user="u_1")
+        run = await app.run("desk", "Can I borrow Middlemarch?", user="u_1")
         print(run.text)
 
     # The run is kept: any process can read it, and would have finished it had this one died.

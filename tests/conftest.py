@@ -1,4 +1,5 @@
-"""What every test gets: the stores' fixtures, and a guard against silent skips.
+"""What every test gets: the stores' fixtures, scripts that are checked, and a guard against
+silent skips.
 
 With `REMIT_NO_SKIP=1` a skipped test fails, unless its reason opens with `absent:`, which
 says that a file is missing that no install step could have brought.
@@ -9,7 +10,7 @@ from collections.abc import Generator
 
 import pytest
 
-pytest_plugins = ["tests.fixtures_store"]
+pytest_plugins = ["tests.fixtures_store", "remit.testing.plugin"]
 
 ALLOWED = "absent:"
 

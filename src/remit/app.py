@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
 from remit.agent.agent import Agent
-from remit.agent.asking import Asking
+from remit.agent.asking import Asking, check_caller
 from remit.agent.decisions import decisions
 from remit.agent.grants import grant as check_grant
 from remit.agent.loop import AgentProgram
 from remit.agent.plan import DepsFactory
 from remit.agent.projection import Projector
+from remit.agent.roster import Roster
 from remit.agent.state import conversation, derive
 from remit.agent.view import listed, view
 from remit.host.bus.memory import MemoryBus, Passing
@@ -29,14 +31,14 @@ from remit.kernel.lease import LeaseTerms
 from remit.store.connect import connect
 from remit.store.protocol import Store
 from remit.store.records import Query, RunRow
-from remit.tools.tool import Tool
 from remit.values.clock import Clock, SystemClock
-from remit.values.errors import ConfigError, NotPausedError, RunNotFoundError
+from remit.values.errors import AlreadyDecidedError, ConfigError, NotPausedError, RunNotFoundError
 from remit.values.events import DoneEvent, Event
 from remit.values.identity import Caller
 from remit.values.messages import Message
 from remit.values.results import Run, Status
 
+_PLACE = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
 _DRAIN = timedelta(seconds=20)
 
 
@@ -69,16 +71,24 @@ class App:
         clock: Clock | None = None,
     ) -> None:
         self._clock: Clock = clock or SystemClock()
-        self._agents = _by_name(agents)
+        self._agents = Roster(agents)
         self._grant = check_grant(grant, "grant of the app")
         self._deps = deps
         self._work = work
-        if room < 1:
+        if type(room) is not int or room < 1:
             raise ConfigError(f"room must be at least 1, not {room!r}")
+        if deps is not None and not callable(deps):
+            raise ConfigError(f"deps must be a function of user and tenant, not {deps!r}")
+        if lease is not None and not isinstance(lease, LeaseTerms):
+            raise ConfigError(f"lease must be LeaseTerms(…), not {lease!r}")
         self._room = room
         self._terms = lease or LeaseTerms()
         self._store = connect(store, self._clock) if isinstance(store, str) else store
         self._owns_store = isinstance(store, str)
+        if not hasattr(self._store, "append"):
+            raise ConfigError(
+                f"store must be an address, like 'sqlite:///desk.db', or a Store, not {store!r}"
+            )
         self._bus = MemoryBus()
         self._tasks: asyncio.TaskGroup | None = None
         self._forget_signal: Callable[[], None] = _nothing
@@ -86,7 +96,7 @@ class App:
     async def __aenter__(self) -> App:
         if self._tasks is not None:
             raise ConfigError("this App is open already: use one `async with` at a time")
-        driven = list(self._agents.values()) if self._work else []
+        driven = list(self._agents) if self._work else []
         self._programs = [AgentProgram(agent.plan(self._grant, self._deps)) for agent in driven]
         await self._store.open()
         place = Place(
@@ -135,7 +145,7 @@ class App:
 
         Raises ConfigError for an unknown agent, UserIdError, ThreadBusyError.
         """
-        found = self._agent(agent)
+        found = self._agents.find(agent)
         asking = Asking(message=message, user=user, tenant=tenant, thread=thread, by=by)
         return await self._open_client().submit(
             f"{found.name}@{found.version}",
@@ -160,14 +170,12 @@ class App:
     async def wait(self, run: str) -> Run:
         """The run once it has ended, or waits for people."""
         self._open_client()
-        row = self._mine(run, await settled(self._store, self._bus, run))
-        return view(row, await facts_of(self._store, run))
+        return await self._view(self._mine(run, await settled(self._store, self._bus, run)))
 
     async def get(self, run: str) -> Run:
         """The run as it stands. Raises RunNotFoundError."""
         self._open_client()
-        row = await self._row(run)
-        return view(row, await facts_of(self._store, run))
+        return await self._view(await self._row(run))
 
     async def runs(
         self,
@@ -181,8 +189,9 @@ class App:
     ) -> list[Run]:
         """Runs, newest first, without their contents; `before` ends the page before."""
         self._open_client()
+        names = self._agents.names if agent is None else (self._agents.known(agent),)
         query = Query(
-            status=status, program=agent, user=user, tenant=tenant, before=before, limit=limit
+            status=status, names=names, user=user, tenant=tenant, before=before, limit=limit
         )
         return [listed(row) for row in await self._store.find(query)]
 
@@ -202,24 +211,27 @@ class App:
         RunNotFoundError and ConfigError; the pause then stays as it was.
         """
         client = self._open_client()
-        if not isinstance(by, Caller):
-            raise ConfigError("by= must be a Caller: who decided is part of the record")
+        check_caller(by)
         row = await self._row(run)
         state = derive(run, await facts_of(self._store, run))
         if row.status != "paused":
             raise NotPausedError(run=run, status=row.status)
-        agent = row.program.partition("@")[0]
         found = decisions(
             state,
             approve=approve,
             deny=deny or {},
             edit=edit or {},
-            tool=lambda name: self._tool(agent, name),
+            tool=lambda name: self._agents.tool(row.program, name),
         )
         now = round(self._clock.wall() * 1000)
-        return await client.answer(
-            run, {key: Answer(value=value, by=by, at=now) for key, value in found.items()}
-        )
+        answers = {key: Answer(value=value, by=by, at=now) for key, value in found.items()}
+        try:
+            return await client.answer(run, answers)
+        except AlreadyDecidedError as error:
+            call = state.asks[error.call].id
+            raise AlreadyDecidedError(
+                run=run, call=call, by=error.by, caller=error.caller
+            ) from None
 
     async def cancel(
         self, run: str, *, reason: str | None = None, by: Caller | None = None
@@ -227,6 +239,8 @@ class App:
         """Stop a run. A waiting one is cancelled when this returns; a running one (`running` is
         given back) soon after: `wait` for it. A run that has ended stays as it is."""
         client = self._open_client()
+        if by is not None:
+            check_caller(by)
         await self._row(run)
         return await client.cancel(run, reason, by)
 
@@ -257,7 +271,7 @@ class App:
     ) -> list[Message]:
         """Every message of a thread's ended runs, oldest first."""
         self._open_client()
-        found = self._agent(agent)
+        found = self._agents.find(agent)
         asking = Asking(message="-", user=user, tenant=tenant, thread=thread)
         head = await self._store.thread_head(asking.thread_key(found.name) or "")
         if head is None:
@@ -311,26 +325,16 @@ class App:
             raise ConfigError("this App is not open: use `async with App(…) as app:`")
         return self._client
 
-    def _agent(self, agent: str | Agent[Any, Any]) -> Agent[Any, Any]:
-        name = agent if isinstance(agent, str) else agent.name
-        if name not in self._agents:
-            known = ", ".join(sorted(self._agents)) or "none"
-            raise ConfigError(f"this App has no agent {name!r}; it has: {known}")
-        return self._agents[name]
-
-    def _tool(self, agent: str, name: str) -> Tool:
-        tools: Sequence[Tool] = self._agents[agent].tools if agent in self._agents else ()
-        for tool in tools:
-            if tool.name == name:
-                return tool
-        raise ConfigError(f"this App has no tool {name!r} to check edited arguments with")
-
     async def _row(self, run: str) -> RunRow:
         return self._mine(run, await self._store.get(run))
 
+    async def _view(self, row: RunRow) -> Run:
+        facts = await facts_of(self._store, row.id)
+        signals = await self._store.signals(row.id) if row.status == "paused" else ()
+        return view(row, facts, {signal.key for signal in signals if signal.answer is not None})
+
     def _mine(self, run: str, row: RunRow | None) -> RunRow:
-        mine = not self._agents or (row and row.program.partition("@")[0] in self._agents)
-        if row is None or not mine:
+        if row is None or not self._agents.covers(row.program):
             raise RunNotFoundError(run=run)
         return row
 
@@ -339,24 +343,10 @@ def _nothing() -> None:
     """There is no signal to forget."""
 
 
-def _by_name(agents: Iterable[Agent[Any, Any]]) -> dict[str, Agent[Any, Any]]:
-    found: dict[str, Agent[Any, Any]] = {}
-    for agent in agents:
-        if not isinstance(agent, Agent):
-            raise ConfigError(f"{agent!r} is no Agent")
-        if agent.name in found:
-            raise ConfigError(f"this App has two agents named {agent.name!r}")
-        found[agent.name] = agent
-    return found
-
-
 def _position(after: int | str) -> tuple[int, int]:
     """Where a reader goes on: a whole number means that all of that entry was seen."""
-    seq, _, index = str(after).partition(".")
-    try:
-        found = int(seq), int(index) if index else 1_000_000
-    except ValueError:
-        found = -1, -1
-    if found[0] < 0 or found[1] < 0:
+    place = str(after) if isinstance(after, int | str) else ""
+    if _PLACE.fullmatch(place) is None:
         raise ConfigError(f"after= takes a sequence number or an event's id, not {after!r}")
-    return found
+    seq, _, index = place.partition(".")
+    return int(seq), int(index) if index else 1_000_000

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from remit.store.protocol import Store
-from remit.store.records import Appended, Held
+from remit.store.protocol import Heart, Store
+from remit.store.records import Appended, Fenced, Held
 from remit.testing.clock import ManualClock
 from tests.contract.arrange import (
     LASTS,
@@ -135,6 +135,16 @@ async def test_only_programs_that_were_named_are_claimed(store: Store) -> None:
     assert found.program == "other@1"
 
 
+async def test_a_program_named_twice_is_named_once(store: Store) -> None:
+    runs = {await queued(store) for _ in range(2)}
+    await join(store, "w")
+
+    claims = await store.claim("w", [PROGRAM, PROGRAM], format=1, room=5)
+
+    assert len(claims) == 2
+    assert {one.run for one in claims} == runs
+
+
 async def test_a_claim_by_id_takes_no_other_run(store: Store) -> None:
     await queued(store)
     wanted = await queued(store)
@@ -209,6 +219,35 @@ async def test_a_heartbeat_pushes_the_lease_out(store: Store, clock: ManualClock
 
     clock.advance(LASTS)
     assert await store.sweep() == [had.run]
+
+
+def beat_once(heart: Heart, worker: str) -> bool:
+    try:
+        return heart.beat(worker, LASTS)
+    finally:
+        heart.close()
+
+
+async def test_a_heart_renews_a_lease_from_another_thread(store: Store, clock: ManualClock) -> None:
+    had = await held(store, worker="w1")
+    clock.advance(LASTS - 1)
+
+    assert await asyncio.to_thread(beat_once, store.heart(), "w1")
+
+    clock.advance(LASTS - 1)
+    assert await store.sweep() == []
+    assert await write(store, item(had)) == Appended(2, 0)
+
+
+async def test_a_heart_revives_nobody(store: Store, clock: ManualClock) -> None:
+    had = await held(store, worker="w1")
+    clock.advance(LASTS)
+
+    assert not await asyncio.to_thread(beat_once, store.heart(), "w1")
+    assert not await asyncio.to_thread(beat_once, store.heart(), "stranger")
+
+    assert await store.sweep() == [had.run]
+    assert await store.beat("stranger", LASTS) is None
 
 
 async def test_a_heartbeat_brings_what_the_worker_holds(store: Store) -> None:
@@ -288,6 +327,16 @@ async def test_a_sweep_queues_what_a_lost_worker_held(store: Store, clock: Manua
     assert (again.deaths, again.since_lost) == (1, 3)
     assert again.token > lost[0].token + 1
     assert await write(store, item(safe)) == Appended(2, 0)
+
+
+async def test_a_forgotten_worker_comes_back_with_nothing(store: Store, clock: ManualClock) -> None:
+    had = await held(store, worker="w1")
+    clock.advance(LASTS)
+    await store.sweep()
+
+    assert await store.beat("w1", LASTS, join=True) == []
+    assert await write(store, item(had)) == Fenced()
+    assert not await store.release("w1", had.run, had.token)
 
 
 async def test_each_loss_is_a_death(store: Store, clock: ManualClock) -> None:

@@ -83,7 +83,9 @@ async def test_a_query_narrows_by_all_that_it_names(store: Store) -> None:
     queries = [
         Query(user="u"),
         Query(tenant="x"),
-        Query(program="other@1"),
+        Query(names=("other",)),
+        Query(names=("greeter", "other"), user="u"),
+        Query(names=()),
         Query(thread="t\0\ud800"),
         Query(status="cancelled"),
         Query(user="u", tenant="x", status="queued"),
@@ -93,7 +95,18 @@ async def test_a_query_narrows_by_all_that_it_names(store: Store) -> None:
 
     found = [[run.id for run in await store.find(query)] for query in queries]
 
-    assert found == [["4", "2", "1"], ["4", "3", "1"], ["2"], ["3"], ["4"], ["1"], [], []]
+    assert found == [
+        ["4", "2", "1"],
+        ["4", "3", "1"],
+        ["2"],
+        ["4", "2", "1"],
+        [],
+        ["3"],
+        ["4"],
+        ["1"],
+        [],
+        [],
+    ]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7])
@@ -137,8 +150,6 @@ async def test_each_write_that_others_may_wait_for_wakes(store: Store, clock: Ma
     await rings(wakeups)
     await join(store, "w1")
     (had,) = await store.claim("w1", [PROGRAM], format=1)
-    await write(store, item(had))
-    await rings(wakeups)
     await store.release("w1", run, had.token)
     await rings(wakeups)
     await store.cancel(run, b"end", 1, b"stop")

@@ -330,8 +330,11 @@ async def test_a_worker_from_before_a_reboot_is_dead(path: Path, store: Store, c
     with raw(path) as db:
         db.execute(f"UPDATE workers SET {change}")
 
+    waiting = await queued(store)
     assert await store.beat("w1", LASTS) is None
     assert await store.claim("w1", [PROGRAM], format=1) == []
+    assert await store.claim("w1", [PROGRAM], format=1, run=waiting) == []
+    assert not await store.release("w1", had.run, had.token)
     assert await store.sweep() == [had.run]
     again = await claim(store, had.run, "w2")
     assert (again.deaths, again.since_lost) == (1, None)

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from remit.store.protocol import Store
-from remit.store.records import Append, Appended, Entry, Fenced, News, Signalled
+from remit.store.records import Append, Appended, Entry, Fenced, News, Signalled, Status
 from remit.testing.clock import ManualClock
 from tests.contract.arrange import (
     LASTS,
@@ -26,6 +26,8 @@ from tests.contract.arrange import (
     status,
     write,
 )
+
+NEXT: list[Status | None] = [None, "paused", "succeeded"]
 
 
 async def test_entries_are_read_back_in_order_with_their_token(store: Store) -> None:
@@ -84,15 +86,33 @@ async def test_the_same_worker_cannot_write_under_its_earlier_token(store: Store
     assert await write(store, item(second)) == Appended(2, 0)
 
 
+@pytest.mark.parametrize("next_status", NEXT)
 @pytest.mark.parametrize("seq", [0, 1, 3])
-async def test_a_write_at_another_sequence_number_is_fenced(store: Store, seq: int) -> None:
+async def test_a_write_at_another_sequence_number_is_fenced(
+    store: Store, seq: int, next_status: Status | None
+) -> None:
     had = await held(store)
     await write(store, item(had, b"one"))
 
-    outcome = await write(store, item(had, b"two", seq=seq))
+    outcome = await write(store, item(had, b"two", seq=seq, status=next_status))
 
     assert outcome == Fenced()
     assert await bodies(store, had.run) == [b"asked", b"one"]
+    assert await status(store, had.run) == "running"
+
+
+@pytest.mark.parametrize("next_status", NEXT)
+@pytest.mark.parametrize("step", [-1, 1])
+async def test_a_write_under_another_token_is_fenced(
+    store: Store, step: int, next_status: Status | None
+) -> None:
+    had = await held(store)
+
+    outcome = await write(store, item(had, token=had.token + step, status=next_status))
+
+    assert outcome == Fenced()
+    assert await bodies(store, had.run) == [b"asked"]
+    assert await status(store, had.run) == "running"
 
 
 async def test_two_writes_at_one_sequence_number_one_wins(store: Store, other_store: Store) -> None:
@@ -247,9 +267,13 @@ async def test_a_lost_lease_hears_no_news(store: Store) -> None:
     had = await held(store)
     await store.cancel(had.run, b"end", 1, b"stop")
 
-    stale = item(had, status="succeeded", token=had.token - 1)
+    stale = [
+        item(had, status="succeeded", token=had.token - 1),
+        item(had, status="succeeded", seq=had.seq - 1),
+        item(had, status="paused", seq=had.seq + 1),
+    ]
 
-    assert await write(store, stale) == Fenced()
+    assert await store.append(stale) == [Fenced()] * 3
 
 
 async def test_a_plain_entry_is_stored_despite_news_and_brings_it(store: Store) -> None:
@@ -271,6 +295,18 @@ async def test_progress_resets_deaths(store: Store, clock: ManualClock) -> None:
         await store.sweep()
 
     assert deaths == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("next_status", ["paused", "succeeded"])
+async def test_a_stop_is_progress(store: Store, clock: ManualClock, next_status: str) -> None:
+    lost = await held(store, worker="a")
+    clock.advance(LASTS)
+    await store.sweep()
+    had = await claim(store, lost.run, "b")
+
+    await write(store, item(had, status=next_status, asks=("k",)))
+
+    assert (had.deaths, (await row(store, had.run)).deaths) == (1, 0)
 
 
 async def test_a_refused_write_is_no_progress(store: Store, clock: ManualClock) -> None:

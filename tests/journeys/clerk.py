@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from remit import Agent, App, Budget, Caller, Model, ModelRequest, Run, ToolContext, tool
+from remit.kernel.facts import AnyFact, decode
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
+from remit.testing.crash import Crash
 from remit.testing.model import Item, ScriptedModel
 from remit.tools.tool import Tool
 from remit.values.messages import AssistantMessage, Message, ToolMessage
@@ -29,6 +31,13 @@ def clerk(
         "budget": Budget(turns=8),
     }
     return Agent(**(options | changes))
+
+
+def cut_short(items: Sequence[Item]) -> ScriptedModel:
+    """A model whose script a test may leave before its end."""
+    model = ScriptedModel(items)
+    model.assert_used = lambda: None  # type: ignore[method-assign]  # the plugin asks it
+    return model
 
 
 def app_of(
@@ -121,3 +130,51 @@ def check_request(request: ModelRequest) -> None:
         else:
             assert message.text.strip()
     assert not waiting, f"calls without results: {waiting}"
+
+
+async def paused(app: App, message: str = "x", **options: Any) -> Run:
+    """A run of the clerk's that waits for people."""
+    run = await ended(app, await app.start("clerk", message, **options))
+    assert (run.status, run.finish) == ("paused", "approval")
+    return run
+
+
+async def ended_past(app: App, run: str) -> Run:
+    """The run once it has gone on from its pause to its end."""
+
+    async def read() -> None:
+        async for _ in app.events(run):
+            pass
+
+    await soon(read())
+    return await app.get(run)
+
+
+async def facts(store: Store, run: str) -> list[AnyFact]:
+    """All that is recorded of a run."""
+    return [decode(entry.body) for entry in await store.read(run)]
+
+
+async def dies(life: Callable[[], Awaitable[None]]) -> None:
+    """Live until the store dies, and the process with it."""
+    try:
+        await life()
+    except BaseException as error:
+        if not _is_crash(error):
+            raise
+    else:
+        raise AssertionError("it lives")
+
+
+def _is_crash(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_crash(inner) for inner in error.exceptions)
+    return isinstance(error, Crash | asyncio.CancelledError)
+
+
+async def pass_time(clock: ManualClock, seconds: float) -> None:
+    """Let the clock run, so that leases are renewed."""
+    while seconds > 0:
+        clock.advance(min(seconds, 1.0))
+        seconds -= 1.0
+        await asyncio.sleep(0.002)

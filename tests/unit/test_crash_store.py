@@ -168,3 +168,15 @@ async def test_wakeups_end_with_the_process(store: MemoryStore) -> None:
         await anext(wakeups)
     with pytest.raises(Crash):
         crashing.wakeups()
+
+
+async def test_a_heart_stops_with_the_process(store: MemoryStore) -> None:
+    crashing = CrashStore(store, at=1)
+    await crashing.beat("w", 20, join=True)
+    heart = crashing.heart()
+    assert heart.beat("w", 20)
+
+    with pytest.raises(Crash):
+        await crashing.create(a_run())
+
+    assert not heart.beat("w", 20)

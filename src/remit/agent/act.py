@@ -13,6 +13,7 @@ import msgspec
 
 from remit.agent.plan import Plan
 from remit.agent.state import AgentState, Decision, not_run
+from remit.agent.telling import telling
 from remit.kernel.facts import Ask
 from remit.kernel.lease import Leaving
 from remit.kernel.run import ActiveRun
@@ -54,6 +55,7 @@ class Actor:
         self._run = run
         self._deps: Any = None
         self._has_deps = plan.deps is None
+        self._news = asyncio.Event()
 
     async def act(self, state: AgentState) -> list[Ask]:
         """Give every open call its result, or a question to wait with. The questions are given
@@ -66,8 +68,12 @@ class Actor:
             if call.id not in state.results
         ]
         await self._build_deps()
-        if len(todo) > 1:
-            return await self._side_by_side(todo)
+        work = partial(self._side_by_side if len(todo) > 1 else self._alone, todo)
+        if self._run.settle is None:
+            return await work()
+        return await telling(self._run.settle, self._news, work)
+
+    async def _alone(self, todo: Sequence[Callable[[], Any]]) -> list[Ask]:
         only = await todo[0]()
         return [only] if only is not None else []
 
@@ -196,6 +202,7 @@ class Actor:
                     fraction=fraction,
                 )
             )
+            self._news.set()
 
         return tell
 

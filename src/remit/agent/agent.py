@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from remit.agent.asking import Asking
 from remit.agent.budget import Budget
@@ -20,8 +22,8 @@ from remit.values.events import Event
 from remit.values.identity import Caller
 from remit.values.results import Result
 
-Deps = TypeVar("Deps")
-Output = TypeVar("Output")
+Deps = TypeVar("Deps", default=Any)
+Output = TypeVar("Output", default=str)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 

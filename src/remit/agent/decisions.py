@@ -25,8 +25,7 @@ def decisions(
     Raises ConfigError for a call named twice or for none at all, NotPausedError for a call that
     does not wait, EditRefusedError for arguments that do not fit the tool.
     """
-    if isinstance(approve, str):
-        raise ConfigError("approve= takes a list of call ids, like approve=[run.pending[0].id]")
+    _check_shapes(approve, deny, edit)
     approved = list(approve)
     named = [*approved, *deny, *edit]
     if not named:
@@ -52,6 +51,15 @@ def decisions(
         key, pending = keys[call]
         found[key] = _edited(pending, dict(arguments), tool(pending.tool))
     return found
+
+
+def _check_shapes(approve: object, deny: object, edit: object) -> None:
+    if isinstance(approve, str):
+        raise ConfigError("approve= takes a list of call ids, like approve=[run.pending[0].id]")
+    if not isinstance(deny, Mapping) or not all(isinstance(why, str) for why in deny.values()):
+        raise ConfigError(f"deny= takes a reason for each call id, not {deny!r}")
+    if not isinstance(edit, Mapping) or not all(isinstance(new, Mapping) for new in edit.values()):
+        raise ConfigError(f"edit= takes new arguments for each call id, not {edit!r}")
 
 
 def _edited(pending: Pending, arguments: dict[str, Any], tool: Tool) -> Decision:

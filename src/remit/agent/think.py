@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator
 from itertools import count
 
 import msgspec
@@ -13,7 +12,7 @@ from remit.agent.state import ModelAnswer
 from remit.kernel.run import ActiveRun
 from remit.models.assemble import Assembly, RawCall
 from remit.models.protocol import Model
-from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk
+from remit.models.request import ModelRequest, ReasoningChunk, TextChunk
 from remit.values.content import Call, Reasoning, Text
 from remit.values.events import ReasoningEvent, TextEvent
 from remit.values.messages import AssistantMessage
@@ -42,37 +41,24 @@ async def think(run: ActiveRun, turn: int, model: Model, request: ModelRequest) 
 async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
     assembly, deltas, attempt = Assembly(), count(), run.hold.deaths + 1
     stream = model.stream(request)
-    async with _closing(stream):
+    try:
         async for chunk in stream:
             assembly.add(chunk)
-            if isinstance(chunk, TextChunk):
-                run.show(
-                    TextEvent(turn=turn, attempt=attempt, delta_id=next(deltas), text=chunk.text)
-                )
-            elif isinstance(chunk, ReasoningChunk):
-                run.show(
-                    ReasoningEvent(
-                        turn=turn, attempt=attempt, delta_id=next(deltas), text=chunk.text
-                    )
-                )
+            if not isinstance(chunk, TextChunk | ReasoningChunk):
+                continue
+            kind = TextEvent if isinstance(chunk, TextChunk) else ReasoningEvent
+            run.show(kind(turn=turn, attempt=attempt, delta_id=next(deltas), text=chunk.text))
             if run.settle is not None:
                 await run.settle()
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
     assembly.close()
     return ModelAnswer(
         message=AssistantMessage(_content(run.id, turn, assembly, model.name), model.name),
         usage=_priced(assembly.usage, model),
         stop=assembly.stop,
     )
-
-
-@asynccontextmanager
-async def _closing(stream: AsyncIterator[Chunk]) -> AsyncIterator[None]:
-    """Close a generator at the end of the block; another iterator has nothing to close."""
-    try:
-        yield
-    finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()
 
 
 def _content(

@@ -95,6 +95,7 @@ class _Outbox:
         self._on_event = on_event
         self._waiting: deque[Any] = deque()
         self._telling = asyncio.Lock()
+        self._raised: Exception | None = None
 
     def fact(self, seq: int, fact: AnyFact) -> None:
         self._waiting.extend(self._projector.advance(seq, fact))
@@ -103,12 +104,18 @@ class _Outbox:
         self._waiting.append(event)
 
     async def settle(self) -> None:
-        """Hand over what waits; raises what `on_event` raises."""
+        """Hand over what waits; raises what `on_event` raises, and calls it no more."""
         async with self._telling:
             while self._waiting:
-                told = self._on_event(self._waiting.popleft())
-                if told is not None:
-                    await told
+                if self._raised is not None:
+                    raise self._raised
+                try:
+                    told = self._on_event(self._waiting.popleft())
+                    if told is not None:
+                        await told
+                except Exception as error:
+                    self._raised = error
+                    raise
 
 
 def _untold(seq: int, fact: AnyFact) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -37,8 +37,9 @@ def listed(row: Row) -> Run:
     return Run(**_outline(row))
 
 
-def view(row: Row, facts: Sequence[tuple[int, AnyFact]]) -> Run:
-    """The run with everything that its facts tell."""
+def view(row: Row, facts: Sequence[tuple[int, AnyFact]], answered: Collection[str] = ()) -> Run:
+    """The run with everything that its facts tell. The questions whose keys are `answered` wait
+    no more, though the run has not taken their answers yet."""
     state = derive(row.id, facts)
     asked = next((fact for _, fact in facts if isinstance(fact, Asked)), None)
     end = state.finished
@@ -53,7 +54,11 @@ def view(row: Row, facts: Sequence[tuple[int, AnyFact]]) -> Run:
         messages=state.all_messages(),
         turns=tuple(state.turns),
         usage=state.usage,
-        pending=state.pending if row.status == "paused" else (),
+        pending=tuple(
+            pending
+            for key, pending in state.asks.items()
+            if row.status == "paused" and key not in answered
+        ),
         by=asked.by if asked else None,
     )
 

@@ -35,6 +35,22 @@ Store = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON lines.")]
+ModelName = Annotated[
+    str,
+    typer.Option("--model", metavar="NAME", help="The model, like openai:gpt-5.1."),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url", metavar="URL", help="A compatible server, like http://localhost:8080/v1."
+    ),
+]
+Price = Annotated[
+    str | None,
+    typer.Option(
+        "--price", metavar="IN,OUT", help="Rates per million tokens; without them no cost is shown."
+    ),
+]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.", show_default=False)]
 By = Annotated[str, typer.Option("--by", metavar="USER", help="Your own id, for the record.")]
 Roles = Annotated[
@@ -71,6 +87,7 @@ def _app(markup: Any) -> typer.Typer:
     app.command("demo", help=f"Watch runs be killed, taken over, approved and finished. {_EXITS}")(
         _demo
     )
+    app.command("chat", help=f"Talk to a model on a thread, one message a line. {_EXITS}")(_chat)
     group = typer.Typer(
         help=f"Look at the runs of a store, decide what waits, and cancel. {_EXITS}",
         rich_markup_mode=markup,
@@ -100,7 +117,7 @@ def _root(
         raise typer.Exit(WRONG_USE)
 
 
-def _demo(
+def _demo(  # noqa: PLR0913  # an option each
     messages: Annotated[
         Path | None,
         typer.Option(
@@ -115,21 +132,70 @@ def _demo(
             "--dir", metavar="FOLDER", help="Where its databases go; a fresh folder unless told."
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME", help="A real model, like openai:gpt-5.1."),
+    ] = None,
+    base_url: BaseUrl = None,
+    price: Price = None,
+    json_tools: Annotated[
+        bool, typer.Option("--json-tools", help="For a server without tool calling.")
+    ] = False,
     json: Json = False,
 ) -> Command:
     def command() -> int:
         from remit.cli.demo.run import Options, demo
+        from remit.cli.models import wanted
 
-        return asyncio.run(demo(Options(messages=messages, folder=folder, json=json)))
+        asked = wanted(model, base_url, price, json_tools=json_tools)
+        return asyncio.run(demo(Options(messages=messages, model=asked, folder=folder, json=json)))
 
     return command
+
+
+def _chat(  # noqa: PLR0913  # an option each
+    model: ModelName,
+    base_url: BaseUrl = None,
+    instructions: Annotated[
+        str, typer.Option("--instructions", metavar="TEXT", help="What the model is told first.")
+    ] = "",
+    store: Annotated[
+        str,
+        typer.Option(
+            "--store",
+            envvar=address.VARIABLE,
+            metavar="ADDRESS",
+            help="Where to keep the thread, like sqlite:///chat.db.",
+        ),
+    ] = "memory:",
+    thread: Annotated[
+        str | None, typer.Option("--thread", metavar="ID", help="The thread to go on with.")
+    ] = None,
+    price: Price = None,
+    turns: Annotated[int, typer.Option("--turns", min=1, help="Model calls a message.")] = 8,
+    json: Json = False,
+) -> Command:
+    from remit.cli.chat import Options, chat
+    from remit.cli.models import Wanted
+
+    return _soon(
+        chat(
+            Options(
+                model=Wanted(name=model, base_url=base_url, price=price),
+                instructions=instructions,
+                store=store,
+                thread=thread,
+                turns=turns,
+                json=json,
+            )
+        )
+    )
 
 
 def _list(  # noqa: PLR0913  # an option each
     status: Annotated[
         Status | None, typer.Option("--status", help="Only runs of this status.")
     ] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="Only this agent's.")] = None,
     user: Annotated[str | None, typer.Option("--user", help="Only this user's.")] = None,
     tenant: Annotated[str | None, typer.Option("--tenant", help="Only this tenant's.")] = None,
     before: Annotated[
@@ -142,7 +208,6 @@ def _list(  # noqa: PLR0913  # an option each
     """List runs, newest first."""
     which = Which(
         status=status,
-        agent=agent,
         user=user,
         tenant=tenant,
         before=before,
@@ -152,7 +217,7 @@ def _list(  # noqa: PLR0913  # an option each
 
 
 def _show(run: RunId, store: Store = address.DEFAULT, json: Json = False) -> Command:
-    """Show one run: turns, calls, cost, who decided, what waits and what to type next."""
+    """Show one run: its turns, calls, cost and what waits."""
     return _soon(runs.show(Where(store=store, json=json), run))
 
 
@@ -168,7 +233,7 @@ def _approve(
     store: Store = address.DEFAULT,
     json: Json = False,
 ) -> Command:
-    """Approve pending calls: they run with the arguments that are shown."""
+    """Approve pending calls: they run as they are shown."""
     where = Where(store=store, json=json)
     return _soon(runs.approve(where, run, calls or [], _caller(by, role)))
 
@@ -183,7 +248,7 @@ def _deny(  # noqa: PLR0913  # an option each
     store: Store = address.DEFAULT,
     json: Json = False,
 ) -> Command:
-    """Deny a pending call: it does not run, and the model reads why."""
+    """Deny a pending call; the model reads why."""
     return _soon(runs.deny(Where(store=store, json=json), run, call, reason, _caller(by, role)))
 
 

@@ -6,12 +6,13 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from remit.cli import status
 from remit.values.errors import ConfigError, RemitError, RunNotFoundError, UserIdError
 
 _MISSING = "remit: the command needs {name}, which is not installed: pip install 'remit[cli]'"
-_EXTRA = frozenset({"typer", "rich"})
+_EXTRA = ("typer", "rich")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,12 +20,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _never_fail_to_print()
     try:
         return _run(sys.argv[1:] if arguments is None else list(arguments))
-    except ModuleNotFoundError as error:
-        name = (error.name or "").partition(".")[0]
-        if name not in _EXTRA:
-            raise
-        _complain(_MISSING.format(name=name))
-        return status.WRONG_USE
     except KeyboardInterrupt:
         return status.INTERRUPTED
     except BrokenPipeError:
@@ -33,6 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    for name in _EXTRA:
+        try:
+            import_module(name)
+        except ModuleNotFoundError:
+            _complain(_MISSING.format(name=name))
+            return status.WRONG_USE
     from remit.cli.commands import read
 
     found = read(arguments, _complain)

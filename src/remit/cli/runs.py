@@ -36,7 +36,6 @@ class Which:
     """Which runs to list."""
 
     status: Status | None = None
-    agent: str | None = None
     user: str | None = None
     tenant: str | None = None
     before: str | None = None
@@ -48,7 +47,6 @@ async def list_runs(where: Where, which: Which) -> int:
     async with _opened(where) as (app, _):
         runs = await app.runs(
             status=which.status,
-            agent=which.agent,
             user=which.user,
             tenant=which.tenant,
             before=which.before,

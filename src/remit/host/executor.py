@@ -108,22 +108,32 @@ class Executor:
         """The program's outcome; a wish to stop that was told to us comes before it."""
         if self._cancelled is not None:
             return self._cancelled
+        if self._why == "leaving":
+            raise Leaving
         self._driving = asyncio.current_task()
         try:
             return await self._place.programs[self.claim.program].drive(run)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
+            assert self._driving is not None
+            if not self._driving.cancelling():
+                # Nobody asked for it. Given back, the run would come to the same place for ever.
+                return self._failed(error)
             if self._why != "cancel" or self._cancelled is None:
                 raise
-            assert self._driving is not None
             self._driving.uncancel()
             return self._cancelled
         except PauseWanted as wanted:
             return wanted
+        except StoreError:
+            raise
         except Exception as error:
-            _log.exception("run %s failed", self.claim.run)
-            return Outcome(status="failed", error=_told(error))
+            return self._failed(error)
         finally:
             self._driving = None
+
+    def _failed(self, error: BaseException) -> Outcome:
+        _log.error("run %s failed", self.claim.run, exc_info=error)
+        return Outcome(status="failed", error=_told(error))
 
     async def _take_signals(self, run: ActiveRun) -> None:
         """Record the answers that came, and see whether the run is to be cancelled."""
@@ -238,7 +248,7 @@ def cancelled(answer: Answer) -> Outcome:
     return Outcome(status="cancelled", finish="cancelled", reason=reason)
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     try:
         text = str(error)
     except Exception:

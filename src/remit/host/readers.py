@@ -84,5 +84,5 @@ class Watcher:
             {run: (head.seq, head.status) for run, head in heads.items()},
         )
         for run, now in self._known.items():
-            if known.get(run) != now:
+            if known.get(run) != now and now[0] > self._bus.told(run):
                 self._bus.publish(run, Hint())

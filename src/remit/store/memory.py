@@ -135,10 +135,9 @@ class MemoryStore:
     ) -> Sequence[Claim]:
         if not self._alive(worker):
             return []
-        room = room if run is None else min(room, 1)
         found = [
             one
-            for program in programs
+            for program in dict.fromkeys(programs)
             for one in islice(self._due(program, format, run), max(room, 0))
         ]
         found.sort(key=lambda one: (one.due, one.turn))
@@ -356,12 +355,14 @@ class MemoryStore:
         """The runs that the query means, newest first."""
         wanted = {
             name: value
-            for name in ("status", "program", "user", "tenant", "thread")
+            for name in ("status", "user", "tenant", "thread")
             if (value := getattr(query, name)) is not None
         }
         on = query.before is None
         for run in reversed(self._runs.values()):
-            if on and all(getattr(run, name) == value for name, value in wanted.items()):
+            if query.names is not None and run.program.partition("@")[0] not in query.names:
+                pass
+            elif on and all(getattr(run, name) == value for name, value in wanted.items()):
                 yield run
             on = on or run.id == query.before
 

@@ -176,10 +176,13 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """Which runs to list, newest first; `before` is the id that ended the page before."""
+    """Which runs to list, newest first; `before` is the id that ended the page before.
+
+    `names` are those of programs, without their versions.
+    """
 
     status: Status | None = None
-    program: str | None = None
+    names: tuple[str, ...] | None = None
     user: str | None = None
     tenant: str | None = None
     thread: str | None = None

@@ -35,13 +35,28 @@ class Crash(BaseException):
     """The process is dead: nothing of it may go on, and nothing of it reaches the store."""
 
 
+class _Heart:
+    """A heart that stops with its process; in its thread a `Crash` would reach nobody."""
+
+    def __init__(self, process: CrashStore, heart: Heart) -> None:
+        self._process = process
+        self._heart = heart
+
+    def beat(self, worker: str, lasts: float) -> bool:
+        return not self._process.dead and self._heart.beat(worker, lasts)
+
+    def close(self) -> None:
+        self._heart.close()
+
+
 class CrashStore:
     """Hands every call to `store`, and dies at the `at`-th write, before or after it is done.
 
     Writes are `create`, `claim`, `append`, `release`, `deliver`, `cancel` and `sweep`, counted
     from 1, also where they find nothing to do; heartbeats are not counted. From the death on
-    every call raises `Crash`, and so do `wakeups` when they next ring. With `at=None` it never
-    dies: `writes` then tells how many there were, so that a dry run can count them.
+    every call raises `Crash`, and so do `wakeups` when they next ring; a `heart` renews nothing
+    more. With `at=None` it never dies: `writes` then tells how many there were, so that a dry
+    run can count them.
     """
 
     def __init__(
@@ -79,7 +94,7 @@ class CrashStore:
         return await self._read(lambda: self._store.beat(worker, lasts, join=join))
 
     def heart(self) -> Heart:
-        return self._store.heart()
+        return _Heart(self, self._store.heart())
 
     async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:
         return await self._write(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from remit.tools.attempt import Attempt
 from remit.tools.context import log
 from remit.tools.threads import Threads
+from remit.tools.work import Given
 from remit.values.clock import Clock, SystemClock
 
 
@@ -48,15 +49,15 @@ class Abandoned:
                 return True
             stopped = True
             stopping()
-            attempt.stop()
-            if attempt.stops:
+            attempt.work.stop()
+            if attempt.work.stops:
                 await attempt.ends(grace, clock)
             return False
         except BaseException as error:
             if not stopped:
                 stopped = True
                 stopping()
-                attempt.stop()
+                attempt.work.stop()
                 if isinstance(error, asyncio.CancelledError):
                     await attempt.ends(grace, clock)
             raise
@@ -66,17 +67,17 @@ class Abandoned:
 
     def _leave(self, attempt: Attempt) -> None:
         if attempt.over:
-            attempt.drop()
+            Given(attempt.value).close()
             return
         self.count += 1
         self._left.add(attempt)
-        attempt.left_behind = self._ended
+        attempt.on_end = self._ended
         log.warning("tool %s would not stop and was left behind", attempt.name)
-        attempt.cut()
+        attempt.work.cut()
 
     def _ended(self, attempt: Attempt) -> None:
         self._left.discard(attempt)
-        attempt.drop()
+        Given(attempt.value).close()
 
     async def close(self, wait: float = 0.0) -> None:
         """Wait at most `wait` seconds for what is left, and let idle threads end.

@@ -7,13 +7,12 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from remit.tools.abandoned import Abandoned
-from remit.tools.attempt import InTask
 from remit.tools.context import ToolContext, log
 from remit.tools.tool import Tool
+from remit.tools.work import Given, in_task
 from remit.values import codec
 from remit.values.clock import Clock
 from remit.values.errors import LetGo
@@ -47,9 +46,7 @@ async def asks(
     except BaseException as error:
         return _failed(tool, error)
     if inspect.isawaitable(verdict):
-        attempt = InTask(
-            f"{tool.name} (approval)", partial(_same, verdict), _same, abandoned.threads
-        )
+        attempt = in_task(f"{tool.name} (approval)", Given(verdict), _same, abandoned.threads)
         if not await abandoned.bound(attempt, CHECK_SECONDS, CHECK_GRACE, clock, _nothing):
             return _failed(tool, TimeoutError(f"it took more than {CHECK_SECONDS:g} seconds"))
         if attempt.error is not None:
@@ -74,7 +71,7 @@ def digest(tool: str, arguments: Mapping[str, Any]) -> str:
 
     Taken over the JSON that a journal keeps of them, with sorted keys, so that it is the same
     before and after they were stored: 1 and 1.0 differ, lone surrogates stand as escapes.
-    Raises TypeError for arguments that JSON cannot hold.
+    Raises TypeError or ValueError for arguments that JSON cannot hold.
     """
     kept = codec.decode(codec.encode([tool, arguments]), list)
     canonical = json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -16,14 +16,30 @@ log = logging.getLogger("remit.tools")
 
 
 class Life:
-    """How far a call has come; one flag per question, so that any thread may look."""
+    """How far a call has come; one flag for each question, so that any thread may look.
 
-    __slots__ = ("cancelled", "loop", "report")
+    `left_behind` is set where the call is over and its thread still runs.
+    """
+
+    __slots__ = ("cancelled", "left_behind", "loop", "report")
 
     def __init__(self) -> None:
         self.cancelled = False
+        self.left_behind = False
         self.loop: asyncio.AbstractEventLoop | None = None
         self.report: Report | None = None
+
+    def begin(self, loop: asyncio.AbstractEventLoop, report: Report | None) -> None:
+        """From here on progress is handed on."""
+        self.loop, self.report = loop, report
+
+    def end(self, *, left_behind: bool) -> None:
+        """From here on progress is dropped."""
+        self.loop, self.report, self.left_behind = None, None, left_behind
+
+    def cancel(self) -> None:
+        """Let the tool see that it should stop."""
+        self.cancelled = True
 
     def tell(self, text: str | None, fraction: float | None) -> None:
         """Hand progress on, unless the call has ended meanwhile; on the loop's thread only."""
@@ -86,20 +102,6 @@ class ToolContext(msgspec.Struct, Generic[Deps], frozen=True, kw_only=True, eq=F
             loop.call_soon_threadsafe(self.life.tell, text, fraction)
         except RuntimeError:
             log.debug("progress of a tool came after its loop was closed")
-
-    def open(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The call begins: progress is handed on from here. For the runtime."""
-        self.life.loop = loop
-        self.life.report = self.report
-
-    def close(self) -> None:
-        """The call has ended: progress is dropped from here. For the runtime."""
-        self.life.loop = None
-        self.life.report = None
-
-    def cancel(self) -> None:
-        """Let the tool see that it should stop. For the runtime."""
-        self.life.cancelled = True
 
 
 def _is_fraction(value: object) -> bool:

@@ -11,12 +11,12 @@ from typing import Any, Literal
 import msgspec
 
 from remit.tools.abandoned import Abandoned
-from remit.tools.attempt import InTask, OnThread
 from remit.tools.context import ToolContext, log
 from remit.tools.plain import ResultError
 from remit.tools.promise import BrokenPromiseError
 from remit.tools.result import cut, render
 from remit.tools.tool import Tool
+from remit.tools.work import in_task, on_thread
 from remit.values.clock import Clock
 from remit.values.content import well_formed
 from remit.values.errors import LetGo, Refused
@@ -54,17 +54,18 @@ async def execute(
     once; a late value is dropped. When this call is cancelled the tool is too, has `grace`
     seconds to end, and CancelledError is raised in any case.
     """
-    kind: type[InTask | OnThread] = InTask if tool.is_async else OnThread
+    begin = in_task if tool.is_async else on_thread
     call, finish = partial(tool.call, checked, context), partial(answer, tool)
-    context.open(asyncio.get_running_loop())
+    life, attempt = context.life, None
+    life.begin(asyncio.get_running_loop(), context.report)
     try:
-        attempt = kind(tool.name, call, finish, abandoned.threads)
-        in_time = await abandoned.bound(attempt, tool.seconds, grace, clock, context.cancel)
+        attempt = begin(tool.name, call, finish, abandoned.threads)
+        in_time = await abandoned.bound(attempt, tool.seconds, grace, clock, life.cancel)
     except RuntimeError as error:
         # The system has no thread left for it.
         return failed(tool, error)
     finally:
-        context.close()
+        life.end(left_behind=attempt is not None and attempt.work.goes_on)
     if not in_time:
         log.warning("tool %s timed out after %s s", tool.name, tool.seconds)
         return Outcome(f"The tool timed out after {tool.seconds:g} seconds. {_UNKNOWN}", "timeout")
@@ -77,9 +78,8 @@ async def execute(
 def answer(tool: Tool, value: object) -> Outcome:
     """The outcome of a tool that returned `value`: its text, or why it has none."""
     try:
-        if tool.promise is not None:
-            tool.promise.check(value)
-        return Outcome(render(value, tool.max_result_chars))
+        check = None if tool.promise is None else tool.promise.check
+        return Outcome(render(value, tool.max_result_chars, check))
     except BaseException as error:
         if inspect.iscoroutine(value):
             value.close()

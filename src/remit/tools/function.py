@@ -163,8 +163,8 @@ def _hint(name: str, given: Any, known: Names, tool: str) -> Any:
     except Exception as error:
         raise ConfigError(
             f"tool {tool!r}: the type of parameter {name!r}, {shown_type(given)}, cannot be found "
-            f"({type(error).__name__}: {error}): import it at run time, not under TYPE_CHECKING, "
-            "and define it above the tool"
+            f"({type(error).__name__}: {error}): import it when the "
+            "program runs, not for the type checker alone, and define it above the tool"
         ) from error
 
 
@@ -182,6 +182,6 @@ def shown_type(hint: Any) -> str:
     return hint if isinstance(hint, str) else inspect.formatannotation(hint)
 
 
-def caller(depth: int = 1) -> Frame | None:
-    """The frame `depth` calls above the function that asks."""
-    return sys._getframe(depth + 1)
+def caller() -> Frame:
+    """The frame of whoever called the function that asks."""
+    return sys._getframe(2)

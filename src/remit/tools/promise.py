@@ -8,8 +8,8 @@ from typing import Any
 
 from remit.tools import schema as schemas
 from remit.tools.arguments import shown_path
-from remit.tools.plain import to_plain
-from remit.values import codec
+from remit.tools.plain import compact
+from remit.values.content import sendable
 from remit.values.errors import ConfigError
 
 
@@ -24,9 +24,8 @@ class Promise:
     adapter: Any = None
     schema: schemas.Schema | None = None
 
-    def check(self, value: object) -> None:
-        """Raises BrokenPromiseError, saying what does not fit, or ResultError for no JSON."""
-        plain = to_plain(value)
+    def check(self, plain: Any) -> None:
+        """Raises BrokenPromiseError, saying what does not fit, for plain values that do not."""
         if self.schema is not None:
             problems = [(p.path, p.text) for p in self.schema.problems(plain)]
         else:
@@ -40,7 +39,8 @@ class Promise:
         from pydantic import ValidationError
 
         try:
-            self.adapter.validate_json(codec.encode(plain), strict=True)
+            # A lone surrogate, which the reader cannot read, is text as any other here.
+            self.adapter.validate_json(sendable(compact(plain)), strict=True)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
             return [(each["loc"], each["msg"]) for each in found]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
+from typing import Any
 
 from remit.tools.plain import compact, to_plain
 from remit.values.content import well_formed
@@ -15,7 +17,7 @@ _FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 
 
-def render(value: object, limit: int | None) -> str:
+def render(value: object, limit: int | None, check: Callable[[Any], object] | None = None) -> str:
     """`value` as text: a `str` as it is, anything else as JSON, cut after `limit` characters.
 
     The one JSON form, in a result and however deep inside it:
@@ -39,15 +41,14 @@ def render(value: object, limit: int | None) -> str:
 
     The halves of surrogate pairs are joined, lone ones are kept. Raises ResultError for any
     other type, for what holds itself or is more than 100 deep or a million values large, and
-    for an object in which two keys become one.
+    for an object in which two keys become one. `check` is called with the plain values first;
+    what it raises is raised.
     """
-    text = value if type(value) is str else _text(value)
-    return cut(well_formed(text), limit)
-
-
-def _text(value: object) -> str:
-    plain = to_plain(value)
-    return plain if isinstance(value, str) and isinstance(plain, str) else compact(plain)
+    plain = value if type(value) is str else to_plain(value)
+    if check is not None:
+        check(plain)
+    is_text = isinstance(value, str) and isinstance(plain, str)
+    return cut(well_formed(plain if is_text else compact(plain)), limit)
 
 
 def cut(text: str, limit: int | None) -> str:

@@ -62,7 +62,8 @@ def checked(document: object, what: str, *, arguments: bool) -> Schema:
             f'{what} must describe an object: {{"type": "object", "properties": {{…}}}}, '
             f'not "type": {shown(own.get("type"))}'
         )
-    kind = validators.validator_for(own, default=Draft202012Validator)
+    dialect = own if isinstance(own.get("$schema"), str) else {}
+    kind = validators.validator_for(dialect, default=Draft202012Validator)
     try:
         kind.check_schema(own)
     except SchemaError as error:
@@ -72,9 +73,8 @@ def checked(document: object, what: str, *, arguments: bool) -> Schema:
         ) from None
     except RecursionError:
         raise ConfigError(f"{what} is nested too deeply") from None
-    validator = kind(own, registry=EMPTY_REGISTRY)
-    _refuse_dangling(own, validator, what)
-    return Schema(own, validator)
+    _refuse_dangling(own, kind, what)
+    return Schema(own, kind(own, registry=EMPTY_REGISTRY))
 
 
 def _copied(document: Mapping[str, Any], what: str) -> dict[str, Any]:
@@ -84,12 +84,15 @@ def _copied(document: Mapping[str, Any], what: str) -> dict[str, Any]:
         raise ConfigError(f"{what} holds what JSON cannot: {error}") from None
 
 
-def _refuse_dangling(document: dict[str, Any], validator: Any, what: str) -> None:
+def _refuse_dangling(document: dict[str, Any], kind: Any, what: str) -> None:
     from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import EMPTY_REGISTRY, specification_with
 
-    for reference in _references(document):
+    dialect = specification_with(kind.META_SCHEMA["$schema"])
+    resolver = EMPTY_REGISTRY.resolver_with_root(dialect.create_resource(document))
+    for reference in _references(document, top=True):
         try:
-            validator._resolver.lookup(reference)
+            resolver.lookup(reference)
         except Unresolvable:
             raise ConfigError(
                 f"{what}: the reference {reference!r} leads nowhere: put what it names under "
@@ -97,9 +100,12 @@ def _refuse_dangling(document: dict[str, Any], validator: Any, what: str) -> Non
             ) from None
 
 
-def _references(tree: Any) -> Iterator[str]:
+def _references(tree: Any, *, top: bool = False) -> Iterator[str]:
     if isinstance(tree, dict):
         reference = tree.get("$ref")
+        if not top and "$id" in tree:
+            # It counts from an address of its own.
+            return
         if isinstance(reference, str):
             yield reference
         for key, value in tree.items():

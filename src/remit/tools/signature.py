@@ -125,10 +125,11 @@ def _build(
             except Exception as cause:
                 raise ConfigError(
                     f"tool {tool!r}: parameter {name!r} of type {functions.shown_type(field[0])} "
-                    f"cannot be described to a model: {_first_line(cause)}"
+                    f"cannot be described to a model: {_why(cause)}: take a type that JSON has a "
+                    "form for, such as str, int, list[str], a dataclass or a Pydantic model"
                 ) from cause
         raise ConfigError(
-            f"tool {tool!r}: its parameters cannot be described to a model: {_first_line(error)}"
+            f"tool {tool!r}: its parameters cannot be described to a model: {_why(error)}"
         ) from error
 
 
@@ -166,6 +167,8 @@ def _model(
         # Types that are defined inside a function name each other through its local names.
         model.model_rebuild(_types_namespace=known.local)
     schema = model.model_json_schema(schema_generator=Generate)
+    if "$ref" in schema:
+        raise TypeError("it stands for the arguments themselves")
     return model, {
         "type": "object",
         "properties": schema.pop("properties", {}),
@@ -222,5 +225,6 @@ def _has_lone_half(body: bytes) -> bool:
     return False
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+def _why(error: Exception) -> str:
+    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return line.partition(" Set `arbitrary_types_allowed")[0].rstrip(".")[:300]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -23,6 +24,7 @@ class Threads:
         self._free: list[Box] = []
         self._lock = threading.Lock()
         self._number = count(1)
+        self._kept: list[object] | None = None
 
     def run(self, work: Work) -> None:
         """Have `work`, which must not raise, done on a thread.
@@ -36,6 +38,20 @@ class Threads:
             return
         name = f"remit-tool-{next(self._number)}"
         threading.Thread(target=self._live, args=(work,), name=name, daemon=True).start()
+
+    def keep(self, thing: object) -> None:
+        """Never let `thing` be collected, not even when the interpreter ends.
+
+        A thread that waits for ever holds it, since only what such a thread holds is left alone.
+        """
+        with self._lock:
+            if self._kept is None:
+                self._kept = []
+                name, kept = "remit-tool-kept", self._kept
+                thread = threading.Thread(target=_hold, args=(kept,), name=name, daemon=True)
+                with contextlib.suppress(RuntimeError):  # no thread is left
+                    thread.start()
+            self._kept.append(thing)
 
     def close(self) -> None:
         """Let the threads without work end; those at work end after it."""
@@ -68,3 +84,7 @@ class Threads:
             work()
             work = None  # what it holds is not kept alive while there is nothing to do
             work = self._next(box)
+
+
+def _hold(things: list[object]) -> None:
+    threading.Event().wait()

@@ -186,6 +186,7 @@ def _made(
     if isinstance(function, staticmethod):
         function = function.__func__
     _refuse_function(function)
+    _refuse_options(options)
     name = options.get("name", _name(function))
     _refuse_name(name)
     written = describe(_docstring(function))
@@ -206,6 +207,13 @@ def _refuse_function(function: Any) -> None:
             f"{_name(function)!r} yields: a tool returns one value; tell how far it has come with "
             "`ctx.progress(…)`"
         )
+
+
+def _refuse_options(options: ToolOptions) -> None:
+    known = ToolOptions.__optional_keys__
+    for name in options:
+        if name not in known:
+            raise ConfigError(f"tool has no option {name!r}: it has {', '.join(sorted(known))}")
 
 
 def _name(function: Any) -> str:

@@ -31,13 +31,13 @@ class Desk:
         self,
         tool: Tool,
         arguments: Mapping[str, Any] | None = None,
-        context: ToolContext[Any] = context(),
+        ctx: ToolContext[Any] | None = None,
     ) -> Outcome:
         """One call, from its raw arguments to its outcome."""
         return await execute(
             tool,
             tool.check(arguments or {}),
-            context,
+            ctx or context(),
             clock=self.clock,
             abandoned=self.abandoned,
             grace=self.grace,

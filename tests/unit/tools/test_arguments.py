@@ -58,7 +58,7 @@ class Strict(BaseModel):
 
 
 @tool
-async def everything(
+async def everything(  # noqa: PLR0913  # every kind of type once
     p: Point,
     line: Line,
     node: Node,
@@ -128,7 +128,7 @@ def test_the_classes_are_the_same_after_the_arguments_were_stored() -> None:
 
 def test_types_that_a_function_defines_for_itself_are_found() -> None:
     class Inner(TypedDict):
-        deeper: NotRequired[list[Inner]]
+        deeper: NotRequired[list[Inner]]  # type: ignore[misc]  # mypy has no recursion here
 
     @dataclasses.dataclass
     class Outer:
@@ -291,7 +291,11 @@ def test_a_refusal_names_the_place_inside() -> None:
 
 
 def test_an_unknown_key_inside_is_refused_by_name() -> None:
-    assert "- v.y: is not an argument" in refusal(one(Point), {"v": {"x": 1, "y": 2}})
+    class Closed(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        x: int
+
+    assert "- v.y: is not an argument" in refusal(one(Closed), {"v": {"x": 1, "y": 2}})
 
 
 def test_types_of_another_module_keep_their_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -404,9 +408,11 @@ def test_whatever_a_model_sends_is_checked_or_refused(sent: dict[str, Any]) -> N
     try:
         checked = everything.check(SENT | sent)
     except ArgumentsError as error:
-        assert len(str(error)) < 6_000
+        refused = str(error)
     else:
         assert everything.check(everything.canonical(SENT | sent)) == checked
+        return
+    assert len(refused) < 6_000
 
 
 @given(json_values)

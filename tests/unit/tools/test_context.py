@@ -28,7 +28,7 @@ async def test_progress_is_told_from_a_coroutine() -> None:
         ctx.progress(fraction=0.5)
         ctx.progress("done", fraction=1)
 
-    await Desk().run(work, context=ctx)
+    await Desk().run(work, ctx=ctx)
 
     assert told == [("begun", None), (None, 0.5), ("done", 1)]
 
@@ -43,7 +43,7 @@ async def test_progress_is_told_from_a_thread_on_the_loops_thread() -> None:
         ctx.progress("begun")
         return threading.get_ident()
 
-    outcome = await Desk().run(work, context=ctx)
+    outcome = await Desk().run(work, ctx=ctx)
 
     assert threads == [threading.get_ident()]
     assert int(outcome.text) != threading.get_ident()
@@ -58,7 +58,7 @@ async def test_progress_after_the_end_is_dropped() -> None:
         """Works."""
         kept.append(ctx)
 
-    await Desk().run(work, context=ctx)
+    await Desk().run(work, ctx=ctx)
     kept[0].progress("late")
     await asyncio.to_thread(kept[0].progress, "late")
     await asyncio.sleep(0)
@@ -87,7 +87,7 @@ async def test_a_listener_that_breaks_does_not_break_the_tool() -> None:
         ctx.progress("begun")
         return "done"
 
-    assert (await Desk().run(work, context=context(breaks))).text == "done"
+    assert (await Desk().run(work, ctx=context(breaks))).text == "done"
 
 
 def test_a_context_can_be_made_for_a_test_of_a_tool_and_not_be_changed() -> None:

@@ -3,12 +3,16 @@
 import asyncio
 import contextvars
 import dataclasses
+import enum
 import functools
 import gc
 import logging
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any, NoReturn
 
 import pytest
@@ -21,9 +25,9 @@ from remit.values.errors import ConfigError, LetGo, ToolError
 from tests.unit.tools.calls import Desk, context, manual
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def no_leftovers() -> Any:
-    """What is collected after a test must not complain, so that it fails here and not later."""
+    """What is collected after these tests must not complain: it shall fail here and not later."""
     yield
     gc.collect()
 
@@ -275,6 +279,10 @@ class Order(BaseModel):
     total: float
 
 
+class Colour(enum.Enum):
+    RED = "red"
+
+
 def giving(value: Any, **options: Any) -> FunctionTool[..., Any]:
     async def give() -> Any:
         """Gives."""
@@ -292,6 +300,12 @@ def giving(value: Any, **options: Any) -> FunctionTool[..., Any]:
         ({"number": "A", "total": 1.5}, Order),
         ([{"number": "A", "total": 1.5}], list[Order]),
         ("text", str),
+        ("half \ud83d", str),
+        (["half \ud83d"], list[str]),
+        (Colour.RED, Colour),
+        ({b"a"}, set[bytes]),
+        (Decimal("1.10"), Decimal),
+        (timedelta(days=1), timedelta),
         (5, int | str),
         (None, None),
         ((1, "a"), tuple[int, str]),
@@ -353,7 +367,7 @@ async def test_a_tool_past_its_time_is_cancelled_and_told() -> None:
 
     begun = asyncio.Event()
     desk, clock = manual()
-    call = asyncio.create_task(desk.run(slow, context=context()))
+    call = asyncio.create_task(desk.run(slow, ctx=context()))
     await begun.wait()
     await asyncio.sleep(0)
     clock.advance(29.9)
@@ -388,7 +402,7 @@ async def test_a_tool_without_a_limit_sets_no_alarm() -> None:
 
 
 async def test_a_blocking_sync_tool_times_out_and_its_late_result_is_dropped() -> None:
-    go, told = threading.Event(), []
+    go, told = threading.Event(), list[object]()
 
     @tool(timeout=0.02)
     def blocks(ctx: ToolContext[Any]) -> str:
@@ -400,7 +414,7 @@ async def test_a_blocking_sync_tool_times_out_and_its_late_result_is_dropped() -
 
     desk = Desk(grace=5)
     begun = time.perf_counter()
-    outcome = await desk.run(blocks, context=context(lambda *told_of: told.append(told_of)))
+    outcome = await desk.run(blocks, ctx=context(lambda *told_of: told.append(told_of)))
 
     assert outcome.status == "timeout"
     assert time.perf_counter() - begun < 0.5
@@ -513,7 +527,7 @@ async def test_a_cancel_is_final_after_the_grace_time() -> None:
     made, answers, begun = stubborn()
     desk = Desk(grace=0.02)
     ctx = context()
-    call = asyncio.create_task(desk.run(made, context=ctx))
+    call = asyncio.create_task(desk.run(made, ctx=ctx))
     await begun.wait()
     call.cancel()
 
@@ -521,6 +535,7 @@ async def test_a_cancel_is_final_after_the_grace_time() -> None:
         await call
     await asyncio.sleep(0)
     assert ctx.cancelled
+    assert not ctx.life.left_behind
     assert (desk.abandoned.count, desk.abandoned.going) == (1, 0)
     assert len(answers) == 2
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
@@ -581,7 +596,7 @@ async def test_a_cancel_reaches_a_thread_through_the_context() -> None:
         return "late"
 
     desk = Desk(grace=5)
-    call = asyncio.create_task(desk.run(watches, context=context()))
+    call = asyncio.create_task(desk.run(watches, ctx=context()))
     await begun.wait()
     call.cancel()
 
@@ -602,14 +617,15 @@ async def test_a_cancel_of_a_stuck_thread_is_raised_after_the_grace_time() -> No
         go.wait(5)
         return "late"
 
-    desk = Desk(grace=0.01)
-    call = asyncio.create_task(desk.run(stuck))
+    desk, ctx = Desk(grace=0.01), context()
+    call = asyncio.create_task(desk.run(stuck, ctx=ctx))
     await begun.wait()
     call.cancel()
 
     with pytest.raises(asyncio.CancelledError):
         await call
     assert desk.abandoned.going == 1
+    assert ctx.life.left_behind
     go.set()
     await desk.abandoned.close(5)
     assert desk.abandoned.going == 0
@@ -736,8 +752,6 @@ async def test_a_hundred_sync_calls_run_side_by_side() -> None:
 
 
 async def test_a_call_costs_few_python_calls() -> None:
-    import sys
-
     calls = 0
 
     def count(frame: object, event: str, argument: object) -> Callable[..., None] | None:

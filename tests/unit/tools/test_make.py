@@ -10,7 +10,7 @@ import sys
 import typing
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import pytest
 from pydantic import BaseModel, Field
@@ -226,7 +226,7 @@ def double_star(a: int, **values: int) -> None:
     """D."""
 
 
-def untyped(a) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def untyped(a) -> None:  # type: ignore[no-untyped-def]
     """U."""
 
 
@@ -236,6 +236,10 @@ def opaque(fine: int, order: Opaque) -> None:
 
 def calls_back(done: Callable[[int], int]) -> None:
     """C."""
+
+
+def itself(a: Self) -> None:  # type: ignore[misc]
+    """I."""
 
 
 def two_contexts(a: ToolContext[int], b: ToolContext[int]) -> None:
@@ -260,7 +264,7 @@ async def yields_too(n: int) -> AsyncIterator[int]:
     yield n
 
 
-def method(self, number: str) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def method(self, number: str) -> str:  # type: ignore[no-untyped-def]
     """M."""
     return number
 
@@ -282,16 +286,17 @@ def undescribed(a: int) -> None:
         (untyped, "'a' has no type"),
         (opaque, "'order' of type .*Opaque"),
         (calls_back, "'done' of type"),
+        (itself, "'a' of type"),
         (two_contexts, "a and b"),
         (underscored, "'_x'"),
         (configured, "'model_config'"),
         (yields, "yields"),
         (yields_too, "yields"),
         (method, "bound"),
-        (unresolved, "'order'.*Nowhere.*TYPE_CHECKING"),
+        (unresolved, "'order'.*Nowhere.*type checker"),
         (undescribed, "docstring"),
         (Opaque, "from a function"),
-        (classmethod(undescribed), "from a function"),
+        (classmethod(lambda cls: None), "from a function"),
         (find_order, "is a tool already"),
         (lambda: 1, "<lambda>"),
         (3, "from a function"),
@@ -323,9 +328,10 @@ def test_a_function_that_no_model_can_call_is_refused(function: Any, says: str) 
         ({"schema": {"type": "object", "$ref": "https://example.com/s"}}, "leads nowhere"),
         ({"schema": OBJECT | {"properties": {"n": {"$ref": "#/$defs/n"}}}}, "leads nowhere"),
         ({"schema": OBJECT | {"default": object()}}, "what JSON cannot"),
+        ({"schema": OBJECT | {"$schema": []}}, "not a valid JSON Schema"),
+        ({"schema": OBJECT | {"properties": {"n": {"pattern": "("}}}}, "pattern"),
         ({"handler": lambda args, ctx: None}, "async def"),
         ({"handler": undescribed}, "async def"),
-        ({"handler": find_order.handler}, None),
         ({"approval": "sometimes"}, "sometimes"),
         ({"approval": True}, "True"),
         ({"approval": lambda: True}, "lambda args"),
@@ -350,18 +356,15 @@ def test_a_function_that_no_model_can_call_is_refused(function: Any, says: str) 
         ({"returns": Opaque}, "returns"),
         ({"returns": "int | Nowhere"}, "returns"),
     ],
-    ids=str,
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else value,
 )
-def test_a_wrong_option_is_refused_with_its_mend(changes: dict[str, Any], says: str | None) -> None:
-    if says is None:
-        assert from_schema(**changes)
-        return
+def test_a_wrong_option_is_refused_with_its_mend(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         from_schema(**changes)
 
 
 def test_an_option_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(TypeError, match="tiemout"):
+    with pytest.raises(ConfigError, match=r"tiemout.*timeout"):
         tool(tiemout=3)(greet)  # type: ignore[call-overload]
 
 
@@ -407,10 +410,10 @@ def test_a_field_says_what_a_docstring_does_not() -> None:
 
 
 def test_a_default_that_json_cannot_show_is_left_out_and_used() -> None:
-    marker = Opaque()
+    marker: Any = Opaque()
 
     @tool
-    def look(n: Annotated[int, "x"] = marker) -> bool:  # type: ignore[assignment]
+    def look(n: Annotated[int, "x"] = marker) -> bool:
         """Looks."""
         return n is marker
 

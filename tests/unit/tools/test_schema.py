@@ -122,6 +122,20 @@ def test_arguments_nested_without_end_are_refused() -> None:
     assert "too deeply" in refusal({"queries": [], "tree": tree})
 
 
+def test_a_part_with_an_address_of_its_own_counts_from_there() -> None:
+    part = {"$id": "https://example.com/a", "$ref": "#/$defs/n", "$defs": {"n": {"type": "null"}}}
+    made = Tool(
+        name="own",
+        description="Has a part.",
+        schema={"type": "object", "properties": {"a": part}},
+        handler=echo,
+    )
+
+    assert made.check({"a": None}) == {"a": None}
+    with pytest.raises(ArgumentsError):
+        made.check({"a": 1})
+
+
 def test_nan_is_no_number() -> None:
     refusal({"queries": [], "maxBytes": float("nan")})
     refusal({"queries": [], "maxBytes": "NaN"})

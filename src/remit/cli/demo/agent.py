@@ -1,4 +1,4 @@
-"""The demo's help desk: three tools over the shop's orders, and rules in place of a model."""
+"""The demo's help desk: three tools over the shop's orders, and rules unless a model is named."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from remit.agent.agent import Agent
 from remit.agent.budget import Budget
 from remit.cli.demo.orders import Order, OrderBook, RefusedRefund
 from remit.cli.demo.rules import RulesModel
+from remit.models.protocol import Model
 from remit.tools.context import ToolContext
 from remit.tools.tool import tool
 from remit.values.errors import ToolError
@@ -77,13 +78,17 @@ async def send_reply(text: str, ctx: ToolContext[Desk]) -> str:
     return "Sent."
 
 
-def help_desk(pause: float = 0.0) -> Agent[Any, Any]:
-    """The demo's agent, driven by rules that take `pause` seconds for each answer."""
+def help_desk(pause: float = 0.0, model: Model | None = None) -> Agent[Any, Any]:
+    """The demo's agent, driven by `model`, else by rules that take `pause` seconds an answer.
+
+    Without rates a run is bounded by its turns alone.
+    """
+    asked = model or RulesModel(pause)
     return Agent(
         name="desk",
-        model=RulesModel(pause),
+        model=asked,
         instructions=INSTRUCTIONS,
         tools=[find_order, refund, send_reply],
-        budget=Budget(turns=6, cost="0.20"),
+        budget=Budget(turns=6, cost="0.20" if asked.card.pricing else None),
         grant=GRANT,
     )

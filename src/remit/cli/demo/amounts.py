@@ -37,7 +37,7 @@ _LONE = re.compile(
 )
 _PRICE = re.compile(
     r"\b(?:paid|pay|cost|costs|price|priced|worth|spent|bought|total(?:led)?(?:\s+of)?)\b"
-    r"[^.!?;]{0,25}$",
+    r"[^.!?;\d]{0,25}$",
     re.IGNORECASE,
 )
 _PERCENT = re.compile(r"(?P<number>\d{1,3})\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)

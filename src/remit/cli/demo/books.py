@@ -16,12 +16,15 @@ from remit.cli.demo.story import Seen
 from remit.cli.page import Block, Cell, Column, Fields, Heading, Line, Listing, Tone, tone_of_status
 from remit.cli.sight import Sight
 from remit.cli.wording import count, money
+from remit.models.protocol import Model
 from remit.values.results import ENDED
 
 LABEL = (
     "made-up rates of the scripted model,"
     f" {RATES.input} in and {RATES.output} out per million tokens"
 )
+NO_MONEY = f"{LABEL}: no money was spent"
+NO_RATES = "no rates were declared"
 
 _REFUNDS = (
     Column("order", 8),
@@ -47,6 +50,8 @@ class Books:
     runs: Sequence[tuple[CustomerMessage, Sight]]
     refunds: Sequence[Count]
     entries: int
+    rates: str = NO_MONEY
+    """Where the costs come from."""
 
     @property
     def total(self) -> Decimal:
@@ -64,9 +69,21 @@ class Books:
         return sum(len(sight.waiting) for _, sight in self.runs)
 
 
-def keep(runs: Sequence[tuple[CustomerMessage, Sight]], orders: OrderBook) -> Books:
+def rates(model: Model | None) -> str:
+    """Where the costs of runs with `model`, or with the rules, come from."""
+    if model is None:
+        return NO_MONEY
+    pricing = model.card.pricing
+    if pricing is None:
+        return NO_RATES
+    return f"at {pricing.input} in and {pricing.output} out per million tokens, as declared"
+
+
+def keep(
+    runs: Sequence[tuple[CustomerMessage, Sight]], orders: OrderBook, rates: str = NO_MONEY
+) -> Books:
     """The books of these runs and the shop's orders."""
-    return Books(runs, orders.counts(), orders.entries())
+    return Books(runs, orders.counts(), orders.entries(), rates)
 
 
 def problems(books: Books, seen: Seen, *, shipped: bool) -> list[str]:
@@ -80,7 +97,7 @@ def _problems(books: Books, seen: Seen, *, shipped: bool) -> Iterator[str]:
     for message, sight in books.runs:
         if sight.run.status not in ENDED:
             yield f"the run of {message.id} has not ended: it is {sight.run.status}"
-        elif sight.run.status != "succeeded":
+        elif sight.run.status != "succeeded" and (sight.run.error or books.rates == NO_MONEY):
             why = sight.run.error or sight.run.finish
             yield f"the run of {message.id} is {sight.run.status}: {why}"
     if (books.refunds or shipped) and not seen.killed:
@@ -143,9 +160,9 @@ def page(books: Books) -> list[Block]:
     ]
     return [
         *blocks,
-        Heading(f"Spend ({LABEL}: no money was spent)"),
+        Heading(f"Spend ({books.rates})"),
         Listing(_SPEND, [_spend(message, sight) for message, sight in books.runs]),
-        Line(f"In total {money(books.total)}."),
+        *([] if books.rates == NO_RATES else [Line(f"In total {money(books.total)}.")]),
     ]
 
 
@@ -168,8 +185,8 @@ def values(books: Books) -> dict[str, Any]:
         "refund_rows": sum(one.refunds for one in books.refunds),
         "entries": books.entries,
         "spend": {
-            "rates": LABEL,
-            "total": money(books.total),
+            "rates": LABEL if books.rates == NO_MONEY else books.rates,
+            "total": None if books.rates == NO_RATES else money(books.total),
             "by_run": [
                 {
                     "message": message.id,

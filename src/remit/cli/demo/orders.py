@@ -15,6 +15,7 @@ from pathlib import Path
 from remit.store import sql
 
 SQL = sql.load("remit.cli.demo", "orders.sql")
+ORDERS = resources.files("remit.cli.demo").joinpath("orders.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,9 @@ class OrderBook:
 
     def make(self) -> None:
         """Make the database with the shop's orders, those of `orders.jsonl`."""
-        file = resources.files("remit.cli.demo").joinpath("orders.jsonl")
         with self._open() as db:
             db.executescript(SQL["make"])
-            for line in file.read_text("utf-8").splitlines():
+            for line in ORDERS.read_text("utf-8").splitlines():
                 order = json.loads(line)
                 cents = _cents(Decimal(order.pop("total")))
                 db.execute(SQL["put"], {**order, "cents": cents})

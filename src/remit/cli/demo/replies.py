@@ -111,7 +111,8 @@ def _refunded(one: OrderWish, order: LookedUp, refund: Refund | None) -> str:
     if refund.status == "ok":
         return f"We refunded {refund.amount} euros on {order.number}."
     if refund.status == "denied":
-        return f"A colleague looked at your refund on {order.number} and refused it. {refund.text}"
+        why = refund.text.partition(": ")[2] or "ask us why"
+        return f"A colleague looked at your refund on {order.number} and refused it: {why}."
     return f"The refund on {order.number} did not go through; a colleague takes over."
 
 

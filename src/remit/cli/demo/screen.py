@@ -75,8 +75,9 @@ def happened(event: Event) -> list[Cell]:
         case DoneEvent(result=result, error=error):
             if result is None:
                 return [Cell(f"failed: {one_line(error or 'without a word')}", "bad")]
-            turns, cost = count(len(result.turns), "turn"), money(result.usage.cost)
+            turns, spent = count(len(result.turns), "turn"), result.usage.cost
+            cost = "" if spent is None else f", cost {money(spent)}"
             tone = "good" if result.finish == "answer" else "bad"
-            return [Cell(f"{result.finish} after {turns}, cost {cost}", tone)]
+            return [Cell(f"{result.finish} after {turns}{cost}", tone)]
         case _:
             return []

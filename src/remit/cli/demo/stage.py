@@ -8,6 +8,7 @@ from pathlib import Path
 
 from remit.cli import address
 from remit.cli.demo.orders import OrderBook
+from remit.cli.models import Wanted
 from remit.values.errors import ConfigError
 
 _RUNS = "runs.db"
@@ -16,18 +17,20 @@ _ORDERS = "orders.db"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The folder, the address of the runs' store, and the orders."""
+    """The folder, the address of the runs' store, the orders, and the model that is asked; rules
+    where that is None."""
 
     folder: Path
     store: str
     orders: OrderBook
+    model: Wanted | None = None
 
     def log(self, worker: str) -> Path:
         """Where a worker's complaints go."""
         return self.folder / f"worker-{worker.lower()}.log"
 
 
-def build(folder: Path | None) -> Stage:
+def build(folder: Path | None, model: Wanted | None = None) -> Stage:
     """Make the databases in `folder`, a fresh one unless told.
 
     Raises ConfigError where that cannot be, or where a demo has played already.
@@ -40,7 +43,7 @@ def build(folder: Path | None) -> Stage:
         ) from None
     orders = OrderBook(found / _ORDERS)
     orders.make()
-    return Stage(found, address.of_file(found / _RUNS), orders)
+    return Stage(found, address.of_file(found / _RUNS), orders, model)
 
 
 def _fresh() -> Path:

@@ -26,7 +26,13 @@ class Stuck(Exception):
 class Timeline:
     """Follows every run to its end, shows what comes, and knows how each stands."""
 
-    def __init__(self, app: App, screen: Screen, runs: Mapping[str, CustomerMessage]) -> None:
+    def __init__(
+        self,
+        app: App,
+        screen: Screen,
+        runs: Mapping[str, CustomerMessage],
+        patience: float = PATIENCE,
+    ) -> None:
         self.runs = runs
         self.began = time.monotonic()
         self.worker = "-"
@@ -40,6 +46,7 @@ class Timeline:
         self.ended: set[str] = set()
         self._app = app
         self._screen = screen
+        self._patience = patience
         self._news = asyncio.Event()
 
     @property
@@ -69,12 +76,13 @@ class Timeline:
         while not _any(conditions):
             self._news.clear()
             try:
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(self._patience):
                     await self._news.wait()
             except TimeoutError:
                 left = [one.id for run, one in self.runs.items() if run not in self.ended]
                 raise Stuck(
-                    f"nothing was recorded for {PATIENCE:.0f} seconds; not ended: {', '.join(left)}"
+                    f"nothing was recorded for {self._patience:.0f} seconds;"
+                    f" not ended: {', '.join(left)}"
                 ) from None
 
     async def catch_up(self) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from remit.app import App
 from remit.cli.demo.agent import GRANT, Desk, help_desk, nothing
 from remit.cli.demo.orders import OrderBook
+from remit.cli.models import Wanted, named
 from remit.kernel.lease import LeaseTerms
 
 TERMS = LeaseTerms(
@@ -37,11 +38,11 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def work(store: str, orders: Path, *, die_after_refund: bool) -> None:
+async def work(store: str, orders: Path, model: Wanted | None, *, die_after_refund: bool) -> None:
     """Drive the store's runs until standard input ends."""
     desk = Desk(OrderBook(orders), die if die_after_refund else nothing)
     app = App(
-        agents=[help_desk(PAUSE)],
+        agents=[help_desk(PAUSE, named(model) if model else None)],
         store=store,
         grant=GRANT,
         deps=lambda user, tenant: desk,
@@ -74,9 +75,20 @@ def main() -> None:
         action="store_true",
         help="SIGKILL this process after a refund's commit, before its result is recorded",
     )
+    for option in ("--model", "--base-url", "--price"):
+        parser.add_argument(option, help="as for the demo")
+    parser.add_argument("--json-tools", action="store_true", help="as for the demo")
     told = parser.parse_args()
+    model = None
+    if told.model is not None:
+        model = Wanted(
+            name=told.model,
+            base_url=told.base_url,
+            price=told.price,
+            json_tools=told.json_tools,
+        )
     try:
-        asyncio.run(work(told.store, told.orders, die_after_refund=told.die_after_refund))
+        asyncio.run(work(told.store, told.orders, model, die_after_refund=told.die_after_refund))
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -42,6 +42,7 @@ async def worker(
     """
     words = ["-m", "remit.cli.demo.worker", "--store", stage.store]
     words += ["--orders", str(stage.orders.path)]
+    words += stage.model.words() if stage.model else []
     if die_after_refund:
         words.append("--die-after-refund")
     with stage.log(name).open("wb") as log:

@@ -68,11 +68,21 @@ class MemoryBus:
 
     def __init__(self) -> None:
         self._readers: dict[str, list[Subscription]] = {}
+        self._told: dict[str, int] = {}
 
     def publish(self, run: str, item: Item) -> None:
         """Hand `item` to everyone who reads `run`."""
-        for reader in self._readers.get(run, ()):
+        readers = self._readers.get(run)
+        if not readers:
+            return
+        if isinstance(item, Recorded):
+            self._told[run] = item.seq
+        for reader in readers:
             reader.put(item)
+
+    def told(self, run: str) -> int:
+        """The last fact of `run` that its readers were told of here."""
+        return self._told.get(run, 0)
 
     def watched(self) -> Collection[str]:
         """The runs that somebody reads."""
@@ -91,3 +101,4 @@ class MemoryBus:
             self._readers[run].remove(reader)
             if not self._readers[run]:
                 del self._readers[run]
+                self._told.pop(run, None)

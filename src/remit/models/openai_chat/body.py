@@ -65,7 +65,7 @@ def messages(turns: Turns, dialect: Dialect) -> Iterable[dict[str, Any]]:
             message["tool_calls"] = [_call(call, id_of(call)) for call, _ in turn.calls]
         yield message
         for call, result in turn.calls:
-            content = result.text or _EMPTY_RESULT
+            content = result.text if result.text.strip() else _EMPTY_RESULT
             yield {"role": "tool", "tool_call_id": id_of(call), "content": content}
 
 

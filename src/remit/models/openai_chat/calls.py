@@ -17,7 +17,7 @@ _NUMBER = re.compile(r":\d+$")
 class Piece(NamedTuple):
     """One entry of `tool_calls`, with what is missing as None or as no text."""
 
-    index: int | None
+    place: int | None
     id: str
     name: str
     arguments: str
@@ -90,21 +90,21 @@ class Calls:
         if not self._calls:
             return None
         last = self._calls[-1]
-        of_index = None if piece.index is None else self._by_index.get(piece.index)
+        of_index = None if piece.place is None else self._by_index.get(piece.place)
         if of_index is not None and piece.id in ("", of_index.id):
             return of_index
         of_id = [call for call in self._calls if piece.id and call.id == piece.id]
         if of_id:
-            goes_on = piece.index is None or not piece.name or of_id[-1].is_cut()
+            goes_on = piece.place is None or not piece.name or of_id[-1].is_cut()
             return of_id[-1] if goes_on else None
         if of_index is not None:
             return of_index
-        if piece.index is not None and piece.name:
+        if piece.place is not None and piece.name:
             return None
         if piece.id:
-            goes_on = last.is_cut() or (not last.pieces and piece.arguments)
+            goes_on = last.is_cut() or bool(piece.arguments and not last.pieces)
             return last if goes_on and not piece.name else None
-        return None if piece.index is not None and last.is_whole() else last
+        return None if piece.place is not None and last.is_whole() else last
 
     def _is_next(self, call: _Open, piece: Piece) -> bool:
         """Whether a piece that seems to go on with `call` begins another one."""
@@ -116,15 +116,15 @@ class Calls:
         if piece.id and call.id and piece.id != call.id:
             return starts or not piece.arguments.strip() or not call.is_cut()
         if call.is_whole() and piece.arguments.strip():
-            repeated = piece.id and piece.id == call.id and piece.arguments.strip() == call.text
-            return not repeated
+            same = piece.arguments.strip() == call.text
+            return not (same and piece.id and piece.id == call.id)
         return piece.name != call.name and {piece.name, call.name} <= self._tools
 
     def _begin(self, piece: Piece) -> _Open:
         call = _Open(len(self._calls), piece.id)
         self._calls.append(call)
-        if piece.index is not None:
-            self._by_index[piece.index] = call
+        if piece.place is not None:
+            self._by_index[piece.place] = call
         return call
 
     def _add(self, call: _Open, piece: Piece) -> None:

@@ -38,7 +38,7 @@ class Clients:
                 # Loading the SDK takes half a second, in which other runs go on.
                 held.client = await asyncio.to_thread(self._make)
                 if self._own is None:
-                    held.end = _closing(held.client)
+                    held.end = held.until_the_end()
                     await anext(held.end)
         return held.client
 
@@ -76,10 +76,13 @@ class _Held:
         self.client: Any = None
         self.end: AsyncGenerator[None, None] | None = None
 
+    async def until_the_end(self) -> AsyncGenerator[None, None]:
+        """Close the client when its loop ends its generators, as loops do before they close.
 
-async def _closing(client: Any) -> AsyncGenerator[None, None]:
-    """Close `client` when its loop ends its generators, as every loop does before it closes."""
-    try:
-        yield
-    finally:
-        await client.close()
+        It holds on to itself: dropped with the model in a loop's last moments, it would be
+        closed by a task that nobody waits for.
+        """
+        try:
+            yield
+        finally:
+            await self.client.close()

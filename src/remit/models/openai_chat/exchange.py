@@ -95,9 +95,7 @@ class Exchange:
 
 
 @asynccontextmanager
-async def exchange(
-    client: Any, body: Mapping[str, Any], seconds: float
-) -> AsyncIterator[Exchange]:
+async def exchange(client: Any, body: Mapping[str, Any], seconds: float) -> AsyncIterator[Exchange]:
     """Send `body`; leaving, however that comes about, closes the connection's stream.
 
     Raises ConnectionFailedError, and ConfigError for a client that cannot send.

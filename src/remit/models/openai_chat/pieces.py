@@ -31,7 +31,7 @@ _STOPS: dict[str, Stop] = {
 class Reader:
     """Reads one answer. Whatever it does not know it passes over."""
 
-    def __init__(self, tools: Iterable[str] = (), *, sent_bytes: int = 0) -> None:
+    def __init__(self, tools: Iterable[str] = (), asked: object = None) -> None:
         self.finish: str | None = None
         """Why the model stopped, in the server's word; None until it says so."""
         self.moved = 0
@@ -43,7 +43,7 @@ class Reader:
         self._refused = False
         self._details: dict[tuple[object, object], dict[str, Any]] = {}
         self._choice: object = None
-        self._sent = sent_bytes
+        self._asked = asked
         self._made = 0
 
     def take(self, chunk: object) -> list[Chunk]:
@@ -60,7 +60,8 @@ class Reader:
             yield ReasoningChunk("", json.dumps(list(self._details.values())))
         yield from self._calls.close()
         if self._usage is None:
-            yield UsageChunk(guess_usage(self._sent, self._made))
+            sent = len(json.dumps(self._asked, ensure_ascii=False).encode())
+            yield UsageChunk(guess_usage(sent, self._made))
         yield StopChunk(self._stop())
 
     def _read(self, chunk: dict[str, Any]) -> Iterator[Chunk]:

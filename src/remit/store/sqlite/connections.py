@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 from remit.store.sqlite.faults import explained, patiently
 from remit.store.sqlite.lane import Lane, Order, Outcome
 from remit.store.sqlite.moment import Moment
+from remit.store.sqlite.others import Others
 from remit.store.sqlite.schema import open_reader, open_writer
 from remit.store.sqlite.writer import Writer
 
@@ -33,7 +34,7 @@ class Connections:
         self._writing = Writer(open_writer(path, patience), path, now, patience)
         self._reading = open_reader(path)
         self._watching = open_reader(path)
-        self._version = -1
+        self._others = Others(self._watching, self._writing)
 
     @classmethod
     async def open(
@@ -70,13 +71,8 @@ class Connections:
             return await self.read(work)
 
     def changed(self) -> bool:
-        """Whether any connection, of any process, has committed since this was last asked."""
-        try:
-            (version,) = self._watching.execute("PRAGMA data_version").fetchone()
-        except sqlite3.Error:
-            return True
-        before, self._version = self._version, version
-        return bool(before != version)
+        """Whether another handle, of any process, has committed since this was last asked."""
+        return self._others.changed()
 
     async def close(self) -> None:
         """Finish what waits, then let go of the file."""

@@ -41,7 +41,8 @@ class Heart:
         try:
             held = leases.beat(self._db, self._now(), worker, lasts, False)
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
         return held is not None

@@ -28,7 +28,7 @@ def due_for(db: sqlite3.Connection, now: Moment, wish: Wish) -> list[int]:
         return []
     name = "due_runs" if wish.run is None else "due_run"
     found: list[tuple[int, int]] = []
-    for program in wish.programs:
+    for program in dict.fromkeys(wish.programs):
         conditions = {
             "program": program,
             "wall": now.wall,

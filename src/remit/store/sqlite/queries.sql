@@ -210,9 +210,10 @@ FROM runs WHERE 1
 -- name: find_status
 AND status = :status
 
--- Part of find.
--- name: find_program
-AND program = :program
+-- Part of find: every version of each program.
+-- name: find_names
+AND substr(program, 1, instr(program || '@', '@') - 1)
+  IN (SELECT value FROM json_each(:names))
 
 -- Part of find.
 -- name: find_user

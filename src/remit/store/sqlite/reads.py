@@ -42,7 +42,7 @@ def find(db: sqlite3.Connection, query: Query) -> list[RunRow]:
     """`Store.find`."""
     conditions = {
         "status": query.status,
-        "program": query.program,
+        "names": None if query.names is None else json.dumps(query.names),
         "user": query.user,
         "tenant": query.tenant,
         "thread": None if query.thread is None else pack(query.thread),

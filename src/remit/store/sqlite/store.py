@@ -103,7 +103,7 @@ class SqliteStore:
         room: int = 1,
         run: str | None = None,
     ) -> Sequence[Claim]:
-        wish = leases.Wish(worker, programs, format, room if run is None else min(room, 1), run)
+        wish = leases.Wish(worker, programs, format, room, run)
         # An idle worker asks often and finds nothing: it must not take the write lock for that.
         if not await self._look(lambda db, now: leases.due_for(db, now, wish)):
             return []

@@ -24,6 +24,11 @@ class Writer:
         self._now = now
         self._patience = patience
         self._checkpoints = Checkpoints(path)
+        self._version = self._data_version()
+        self.commits = 0
+        """How many transactions were committed here."""
+        self.others = 0
+        """How many of them found that another handle had committed since the one before."""
 
     def carry_out(self, orders: Sequence[Order[Any]]) -> list[Outcome]:
         """Commit all orders together; where that fails, which writes nothing, each alone."""
@@ -43,11 +48,15 @@ class Writer:
         self._db.execute("BEGIN IMMEDIATE")
         reserved = False
         try:
+            version = self._data_version()
             # The time is taken under the lock, so that it is never before another's last write.
             now = self._now()
             values = [order.work(self._db, now) for order in orders]
             reserved = self._checkpoints.reserve(len(orders), sum(o.size for o in orders))
             self._db.execute("COMMIT")
+            self.commits += 1
+            self.others += version != self._version
+            self._version = version
         except BaseException:
             if reserved:
                 self._checkpoints.abandon()
@@ -56,6 +65,11 @@ class Writer:
         if reserved:
             self._checkpoints.run(self._db)
         return values
+
+    def _data_version(self) -> int:
+        """A number that changes with every commit but those of this connection."""
+        (version,) = self._db.execute("PRAGMA data_version").fetchone()
+        return int(version)
 
     def _roll_back(self) -> None:
         """Undo what was begun, unless SQLite has done so itself, as it does on a full disk."""

@@ -1,0 +1,198 @@
+"""`remit chat`: a conversation on a thread, one message a line."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from dataclasses import dataclass
+from typing import Protocol
+
+from remit.agent.agent import Agent
+from remit.agent.budget import Budget
+from remit.app import App
+from remit.cli import output, status, wire
+from remit.cli.lines import Interrupted, Lines
+from remit.cli.models import Wanted, ready
+from remit.cli.wording import money, one_line, shown
+from remit.values import ids
+from remit.values.events import DoneEvent, Event, TextEvent, TurnEvent
+from remit.values.results import Run
+
+NAME = "chat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command was told."""
+
+    model: Wanted
+    instructions: str = ""
+    store: str = "memory:"
+    thread: str | None = None
+    turns: int = 8
+    json: bool = False
+
+
+class Listener(Protocol):
+    """Whoever reads the conversation."""
+
+    def ask(self) -> None:
+        """The next message may be written."""
+        ...
+
+    def hear(self, event: Event) -> None:
+        """Something happened in a run."""
+        ...
+
+    def close(self, run: Run) -> None:
+        """The run has ended."""
+        ...
+
+
+async def chat(options: Options) -> int:
+    """Talk until the input ends; the first exit status that is not 0, or 0.
+
+    Raises ConfigError before the first message for what cannot work.
+    """
+    # What a run failed of is told below; the log would only say it again.
+    logging.getLogger("remit").addHandler(logging.NullHandler())
+    model = await ready(options.model)
+    agent = Agent[None, str](
+        name=NAME,
+        model=model,
+        instructions=options.instructions,
+        budget=Budget(turns=options.turns),
+    )
+    thread = options.thread or ids.new("chat")
+    lines, listener = Lines(), _listener(options.json, thread)
+    code = status.OK
+    async with App(agents=[agent], store=options.store) as app:
+        with lines.taking_interrupts():
+            try:
+                while (text := await _line(lines, listener)) is not None:
+                    run = await _answer(app, listener, lines, (text, thread))
+                    code = code or status.of_run(run.status, run.finish)
+            except Interrupted:
+                return status.INTERRUPTED
+    return code
+
+
+async def _line(lines: Lines, listener: Listener) -> str | None:
+    listener.ask()
+    return await lines.next()
+
+
+async def _answer(app: App, listener: Listener, lines: Lines, asked: tuple[str, str]) -> Run:
+    """One message's run, shown as it goes. Ctrl-C cancels it, and the conversation goes on."""
+    text, thread = asked
+    run = await app.start(NAME, text, thread=thread)
+    with lines.busy() as pressed:
+        async with asyncio.TaskGroup() as tasks:
+            cancelling = tasks.create_task(_cancel_on(pressed, app, run))
+            async for event in app.events(run):
+                listener.hear(event)
+            cancelling.cancel()
+    ended = await app.get(run)
+    listener.close(ended)
+    return ended
+
+
+async def _cancel_on(pressed: asyncio.Event, app: App, run: str) -> None:
+    await pressed.wait()
+    await app.cancel(run, reason="Ctrl-C")
+
+
+def _listener(json: bool, thread: str) -> Listener:
+    form = output.form(json)
+    if form == "json":
+        return JsonListener(thread)
+    return TextListener(thread, terminal=form == "terminal" and sys.stdin.isatty())
+
+
+class JsonListener:
+    """A JSON line for each piece of text and for each end."""
+
+    def __init__(self, thread: str) -> None:
+        self._thread = thread
+
+    def ask(self) -> None:
+        return
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, TextEvent):
+            output.json_line({"kind": "text", "text": event.text})
+
+    def close(self, run: Run) -> None:
+        output.json_line(
+            {
+                "kind": "done",
+                "run": run.id,
+                "thread": self._thread,
+                "status": run.status,
+                "finish": run.finish,
+                "error": run.error,
+                "text": run.text,
+                "usage": wire.usage(run.usage),
+            }
+        )
+
+
+class TextListener:
+    """Text as it comes; in a terminal a prompt before it, and what it used after it."""
+
+    def __init__(self, thread: str, *, terminal: bool) -> None:
+        self._terminal = terminal
+        self._told = ""
+        self._next = 0
+        self._talking = False
+        if terminal:
+            self._write(f"Thread {thread}. Ctrl-C stops an answer, Ctrl-D ends the talk.\n")
+
+    def ask(self) -> None:
+        if self._terminal:
+            self._write("\n> ")
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case TextEvent(delta_id=number, text=text):
+                # A piece that was missed leaves the rest to the whole text that follows.
+                if number == self._next:
+                    self._next += 1
+                    self._told += text
+                    self._say(text)
+            case TurnEvent(record=record):
+                told, self._told, self._next = self._told, "", 0
+                if not record.text.startswith(told):
+                    self._write("\n")
+                    told = ""
+                self._say(record.text[len(told) :])
+            case DoneEvent():
+                self._told, self._next = "", 0
+                self._write("\n" if self._talking else "")
+                self._talking = False
+            case _:
+                return
+
+    def close(self, run: Run) -> None:
+        if run.status != "succeeded":
+            why = run.error or run.reason or run.finish or "without a word"
+            self._complain(f"{run.status}: {one_line(why)}")
+        if self._terminal:
+            used = run.usage
+            cost = "" if used.cost is None else f", cost {money(used.cost)}"
+            about = " (estimated)" if used.estimated else ""
+            self._write(f"[{used.input_tokens} in, {used.output_tokens} out{about}{cost}]\n")
+
+    def _say(self, text: str) -> None:
+        self._talking = self._talking or bool(text)
+        self._write(shown(text))
+
+    def _write(self, text: str) -> None:
+        if text:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def _complain(self, text: str) -> None:
+        sys.stderr.write(f"remit: {text}\n")
+        sys.stderr.flush()

@@ -1,0 +1,199 @@
+"""A model behind Chat Completions: OpenAI's, or any compatible server's."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from remit.models.openai_chat import body, reply
+from remit.models.openai_chat.clients import Clients
+from remit.models.openai_chat.dialect import Dialect
+from remit.models.openai_chat.events import Unreadable
+from remit.models.openai_chat.exchange import Exchange, exchange
+from remit.models.openai_chat.failures import provider_error
+from remit.models.openai_chat.pieces import Reader
+from remit.models.protocol import Card
+from remit.models.request import CallChunk, Chunk, ModelRequest, StopChunk, TextChunk
+from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
+
+_AFTER_FINISH_SECONDS = 10.0
+_OURS = ("model", "messages", "stream", "tools", "n")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OpenAIChat:
+    """A model that is asked through the official `openai` package (`pip install remit[openai]`).
+
+    `model` is its name on the server, `provider:model` its name in records. With a `base_url`
+    any compatible server is asked. The key is `api_key`, else OPENAI_API_KEY, which is read at
+    the first call; a server with a `base_url` may need none. `client` is an
+    `openai.AsyncOpenAI` of the caller's own, for Azure, proxies and certificates; it is used
+    without retries, and the caller closes it.
+
+    `tools="json"` serves servers without tool calling: tools are described in the instructions
+    and each reply is one JSON object, a call or an answer. `timeout` is how many seconds may
+    pass without a piece of the answer; signs of life count for nothing. `options` are further
+    fields of the request, like `{"temperature": 0}`.
+
+    Raises ConfigError for options that contradict each other.
+    """
+
+    model: str = field(kw_only=False)
+    provider: str = "openai"
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    client: Any | None = field(default=None, repr=False)
+    card: Card = field(default_factory=Card)
+    tools: Literal["native", "json"] = "native"
+    timeout: float = 300.0
+    dialect: Dialect = field(default_factory=Dialect)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    _clients: Clients = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check(self)
+        object.__setattr__(self, "model", self.model.removeprefix(f"{self.provider}:"))
+        clients = Clients(self.client, self.base_url, self.api_key, self.timeout)
+        object.__setattr__(self, "_clients", clients)
+
+    @property
+    def name(self) -> str:
+        """`provider:model`, as it stands in records."""
+        return f"{self.provider}:{self.model}"
+
+    async def prepare(self) -> None:
+        """Load the package and read the key now, and not at the first call.
+
+        Raises ConfigError where one is missing.
+        """
+        await self._clients.open()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        """The answer's pieces, as they come.
+
+        Raises ConfigError before the call where the package or a key is missing, ProviderError
+        for what the server refuses or reports, ConnectionFailedError for a server that cannot
+        be reached, falls silent or is cut off.
+        """
+        client = await self._clients.open()
+        asked = self.body(request)
+        reader = Reader((tool.name for tool in request.tools), asked)
+        held = _Held() if self.tools == "json" and request.tools else None
+        async with exchange(client, asked, self.timeout) as source:
+            ended = False
+            while not ended:
+                chunks, ended = await _listen(source, reader, self.timeout)
+                for chunk in held.keep(chunks) if held else chunks:
+                    yield chunk
+            _check_whole(source, reader)
+            for chunk in held.tell(reader, request) if held else reader.close():
+                yield chunk
+            if source.done:
+                await source.drain()
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The body of the HTTP request that asks `request`."""
+        build = reply.build if self.tools == "json" else body.build
+        return build(
+            request,
+            model=self.model,
+            maker=self.name,
+            dialect=self.dialect,
+            options=self.options,
+        )
+
+
+class _Held:
+    """A reply's text, kept back until it is whole."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def keep(self, chunks: list[Chunk]) -> Iterator[Chunk]:
+        """`chunks` without their text."""
+        for chunk in chunks:
+            if isinstance(chunk, TextChunk):
+                self._texts.append(chunk.text)
+            else:
+                yield chunk
+
+    def tell(self, reader: Reader, request: ModelRequest) -> Iterator[Chunk]:
+        """What the text was, and the rest of the answer."""
+        text = "".join(self._texts)
+        told = list(reply.read(text, (tool.name for tool in request.tools)))
+        yield from told
+        for chunk in reader.close():
+            called = chunk == StopChunk("end") and any(isinstance(c, CallChunk) for c in told)
+            yield StopChunk("calls") if called else chunk
+
+
+async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:
+    """Wait until the answer moves on; what came, and whether that was the last of it.
+
+    A server that has said why it stopped may be silent or gone: the answer is whole.
+    """
+    if source.refusal is not None:
+        reader.take({"error": source.refusal.body or "it gave no reason"})
+        return [], True
+    before, taken = reader.moved, list[Chunk]()
+    finished = reader.finish is not None
+    silence = min(seconds, _AFTER_FINISH_SECONDS) if finished else seconds
+    try:
+        async with asyncio.timeout(silence):
+            while reader.moved == before and reader.error is None:
+                chunk = await source.next()
+                if chunk is None:
+                    return taken, True
+                taken += reader.take(chunk)
+    except Unreadable as error:
+        broken: Exception = ProviderError(status=200, message=f"the answer holds {error}")
+    except TimeoutError:
+        broken = ConnectionFailedError(reason=f"nothing came for {silence:g} seconds")
+    except ConnectionFailedError as error:
+        broken = error
+    else:
+        return taken, reader.error is not None
+    if finished:
+        return taken, True
+    raise broken
+
+
+def _check_whole(source: Exchange, reader: Reader) -> None:
+    """Raise unless the answer came to its end."""
+    if reader.error is not None:
+        status = source.refusal.status if source.refusal else 200
+        raise provider_error(
+            reader.error, status=status, headers=source.headers, secret=source.secret
+        )
+    if reader.finish is not None or (source.done and reader.moved):
+        return
+    if source.any and not reader.moved:
+        raise ProviderError(status=200, message="what came is no answer of a chat model")
+    raise ConnectionFailedError(reason="the answer was cut off before its end")
+
+
+def _check(model: OpenAIChat) -> None:
+    if not isinstance(model.model, str) or not model.model.strip():
+        raise ConfigError(f"OpenAIChat needs the model's name on the server, not {model.model!r}")
+    if model.client is not None and (model.base_url or model.api_key):
+        raise ConfigError("OpenAIChat: base_url= and api_key= belong to the client that is given")
+    if model.client is not None and not _is_async_client(model.client):
+        raise ConfigError(f"OpenAIChat.client must be an openai.AsyncOpenAI, not {model.client!r}")
+    if model.base_url is not None and not model.base_url.startswith(("http://", "https://")):
+        raise ConfigError(f"base_url must begin with http:// or https://, not {model.base_url!r}")
+    if model.tools not in ("native", "json"):
+        raise ConfigError(f'OpenAIChat.tools must be "native" or "json", not {model.tools!r}')
+    if not model.timeout > 0:
+        raise ConfigError(f"OpenAIChat.timeout must be more than 0 seconds, not {model.timeout!r}")
+    taken = sorted(set(model.options) & set(_OURS))
+    if taken:
+        raise ConfigError(f"OpenAIChat.options cannot hold {', '.join(taken)}: remit sets it")
+
+
+def _is_async_client(client: object) -> bool:
+    return hasattr(client, "with_options") and inspect.iscoroutinefunction(
+        getattr(client, "close", None)
+    )
