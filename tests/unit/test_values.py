@@ -19,9 +19,10 @@ from remit.testing.clock import ManualClock
 from remit.values import errors, ids
 from remit.values.clock import SystemClock
 from remit.values.errors import ConfigError, LetGo, RemitError, StoreError
+from remit.values.exact import from_nano
 from remit.values.identity import Caller, is_id
 from remit.values.messages import UserMessage
-from remit.values.money import amount, from_nano
+from remit.values.money import amount
 from remit.values.usage import Usage
 
 

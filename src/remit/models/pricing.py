@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import MAX_PREC, Context, Decimal
 
-from remit.values.money import Amount, amount, from_nano
+from remit.values.exact import from_nano
+from remit.values.money import Amount, amount
 from remit.values.usage import Usage
 
 _MILLION_IN_NANO = 3

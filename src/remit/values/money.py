@@ -1,4 +1,4 @@
-"""Exact money: decimals in billionths of the unit."""
+"""Amounts of money as they are declared."""
 
 from __future__ import annotations
 
@@ -22,10 +22,3 @@ def amount(value: Amount, name: str) -> Decimal:
         raise ConfigError(f"{name} must be a finite number of at least 0, not {value!r}")
     return exact
 
-
-def from_nano(nano: int) -> Decimal:
-    """So many billionths of the unit, as the shortest exact decimal without an exponent."""
-    places = 9
-    while places and nano % 10 == 0:
-        nano, places = nano // 10, places - 1
-    return Decimal(nano).scaleb(-places) if places else Decimal(nano)

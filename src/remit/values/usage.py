@@ -6,6 +6,8 @@ from decimal import Decimal
 
 import msgspec
 
+from remit.values.exact import add
+
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tokens and cost of one or more model calls.
@@ -43,4 +45,4 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:
     if one is None or other is None:
         return other if one is None else one
-    return one + other
+    return add(one, other)

@@ -18,9 +18,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, RootModel, SecretStr, field_serializer
+from pydantic import BaseModel, Field, RootModel, SecretStr, SerializationInfo, field_serializer
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
+from remit.tools import plain as plain_form
 from remit.tools.plain import ResultError
 from remit.tools.result import cut, render
 
@@ -77,6 +78,14 @@ class Masked(BaseModel):
     @field_serializer("card", when_used="json")
     def mask(self, card: str) -> str:
         return "****"
+
+
+class MaskedByMode(BaseModel):
+    card: str = "4111"
+
+    @field_serializer("card")
+    def mask(self, card: str, info: SerializationInfo) -> str:
+        return "****" if info.mode_is_json() else card
 
 
 @pydantic_dataclass
@@ -150,6 +159,7 @@ FORMS: list[tuple[object, str]] = [
         '{"price":"1.10","raw":"/wA=","tags":["a","b"],"when":"2026-01-02T00:00:00Z","share":"NaN"}',
     ),
     (Masked(), '{"card":"****","secret":"**********"}'),
+    (MaskedByMode(), '{"card":"****"}'),
     (SecretStr("s"), '"**********"'),
     (RootModel[list[int]]([1]), "[1]"),
     (Checked(Decimal("3.0")), '{"x":"3.0"}'),
@@ -253,7 +263,6 @@ async def coroutine() -> None: ...
         (ValueError("secret"), "a ValueError has no JSON form"),
         (cyclic(), "holds itself"),
         (deep(), "100 deep"),
-        (Endless(), "more than 1000000 values"),
         ({1: "a", "1": "b"}, "two keys"),
         (10**5_000, "too long"),
         (Careless(), "reading it raised"),
@@ -265,6 +274,13 @@ def test_a_value_without_a_form_is_told_and_its_content_is_not(value: object, sa
         render(value, 10)
     assert "secret" not in str(caught.value)
     assert len(str(caught.value)) < 200
+
+
+def test_a_mapping_without_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_form, "VALUES", 1_000)
+
+    with pytest.raises(ResultError, match="more than 1000 values"):
+        render(Endless(), None)
 
 
 def test_a_list_that_lies_about_iterating_gives_what_it_holds() -> None:

@@ -1,0 +1,97 @@
+"""What PostgreSQL's failures mean: which ones pass, and what to do about the others."""
+
+from __future__ import annotations
+
+import psycopg
+
+from remit.values.errors import StoreError
+
+PATIENCE = 30.0
+"""How many seconds a call waits for a server that is away, or for a lock."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+
+_PASSING = frozenset({"40001", "40P01", "55P03", "57014"})
+_MEANINGS = {
+    "22021": "cannot keep this text: take the NUL, or what is no Unicode, out of it",
+    "25006": "is read only: give the address of the primary server",
+    "42501": "refuses this user: grant it the schema and its tables",
+    "42P01": "has lost a table: restore a backup, or drop the schema and restart",
+    "53100": "has no room on its disk: free some space, then try again",
+    "53200": "has no memory left: look at the server",
+    "53300": "has no connection left: raise max_connections, or end some",
+    "54000": "cannot keep a key of this length: use a shorter thread or key",
+    "55P03": "stayed locked: look in pg_stat_activity for who keeps the lock",
+    "57014": "took too long: look at the load of the server",
+}
+_LOGIN = {
+    "password authentication failed": "refuses the password: check user and password",
+    "no password supplied": "asks for a password: put one into the address, or in PGPASSWORD",
+    "no pg_hba.conf entry": "lets this user in from nowhere here: add a line to pg_hba.conf",
+    "authentication failed": "does not let this user in: check user and pg_hba.conf",
+    'role "': "has no such user: check the user, or create it",
+    'database "': "does not exist: check the name, or create it with createdb",
+    "permission denied": "refuses this user: grant it CONNECT on the database",
+    "SSL": "and this client do not agree on SSL: check sslmode in the address",
+}
+_PASSING_LOGINS = (
+    "starting up",
+    "shutting down",
+    "in recovery mode",
+    "too many clients",
+    "too many connections",
+    "remaining connection slots",
+)
+_ABSENT = "cannot be reached: check host and port, and that the server runs"
+
+
+class BrokenError(Exception):
+    """The connection is gone; what was under way on it may have happened or not."""
+
+
+def passes(error: Exception) -> bool:
+    """Whether nothing was written and the same may go well a moment later."""
+    return isinstance(error, psycopg.Error) and error.sqlstate in _PASSING
+
+
+def may_come_back(error: Exception) -> bool:
+    """Whether a server that could not be reached may be there a moment later."""
+    if isinstance(error, psycopg.Error) and error.sqlstate is not None:
+        return error.sqlstate[:2] in ("08", "53", "57")
+    text = str(error)
+    return any(words in text for words in _PASSING_LOGINS) or "FATAL" not in text
+
+
+def explained(error: Exception, place: str) -> Exception:
+    """`error` as a StoreError with a reason and the mend, if it is one of PostgreSQL's."""
+    if isinstance(error, BrokenError):
+        told = StoreError(
+            reason=f"the connection to the database {place} broke ({error}); what was under way"
+            " may be stored or not: read before you try again."
+        )
+    elif isinstance(error, psycopg.Error | TimeoutError):
+        told = StoreError(reason=f"the database {place} {_meaning(error)} (PostgreSQL: {_words(error)}).")
+    else:
+        return error
+    told.__cause__ = error
+    return told
+
+
+def _meaning(error: Exception) -> str:
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    if state is not None:
+        return _MEANINGS.get(state, "cannot do this: look at PostgreSQL's own words")
+    text = str(error)
+    if "FATAL" not in text and "SSL" not in text:
+        return _ABSENT
+    for words in _PASSING_LOGINS:
+        if words in text:
+            return "takes no connections just now: try again later"
+    for words, meaning in _LOGIN.items():
+        if words in text:
+            return meaning
+    return "lets nobody in: look at PostgreSQL's own words"
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,250 @@
+"""Carries out what coroutines ask for on one connection, in the order they asked."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import psycopg
+
+from remit.store.postgres.address import Address
+from remit.store.postgres.faults import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    BrokenError,
+    explained,
+    may_come_back,
+    passes,
+)
+from remit.store.postgres.statements import Call
+from remit.store.postgres.wire import Rows, Unit, Wire
+
+T = TypeVar("T")
+
+_LONGEST_ANSWER = 30.0
+
+
+class Plan(NamedTuple):
+    """Calls that are one transaction, and what their rows mean for each who asked."""
+
+    calls: Sequence[Call]
+    meaning: Callable[[Sequence[Rows]], Sequence[Any]]
+
+
+@dataclass(slots=True, eq=False)
+class Order(Generic[T]):
+    """What a caller waits for: `asked`, which `draw` makes a plan of, with others' if `shared`.
+
+    `again` marks what may be carried out twice, for whoever does not know whether it was. `told`
+    is called when it is done, or may be. `size` is the bytes that it brings along.
+    """
+
+    draw: Callable[[Sequence[Any]], Plan]
+    asked: Any
+    future: asyncio.Future[T]
+    deadline: float
+    again: bool = False
+    shared: bool = False
+    size: int = 0
+    told: Callable[[], None] | None = None
+    tries: int = 0
+
+
+class Lane:
+    """Takes orders until it is stopped. All that wait are sent together, up to the limits; an
+    order that fails harms no neighbour.
+
+    The connection is opened when it is first needed, and again when it broke. `lost` is called
+    when it broke, `rung` with the session of each notification.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        orders: int = 64,
+        size: int = 1_000_000,
+        rung: Callable[[int], None] | None = None,
+        lost: Callable[[], None] | None = None,
+    ) -> None:
+        self._address = address
+        self._orders, self._size = orders, size
+        self._rung, self._lost = rung, lost
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Order[Any]] = deque()
+        self._flying = 0
+        self._due = False
+        self._wire: Wire | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Future[None] | None = None
+
+    @property
+    def session(self) -> int | None:
+        """The server's process id for the connection, if it is open."""
+        return None if self._wire is None else self._wire.session
+
+    async def open(self) -> None:
+        """Open the connection now; raises psycopg.Error or TimeoutError where that fails."""
+        self._use(await Wire.connect(self._address, self._rung))
+
+    def take(self, order: Order[Any]) -> None:
+        self._waiting.append(order)
+        self._go_soon()
+
+    async def stop(self) -> None:
+        """Carry out what waits, and take nothing more."""
+        if self._waiting or self._flying:
+            self._stopping = self._loop.create_future()
+            await self._stopping
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+        if self._wire is not None:
+            self._wire.broken = lambda: None
+            self._wire.close()
+            self._wire = None
+
+    def _use(self, wire: Wire) -> None:
+        self._wire = wire
+        wire.broken = self._broke
+
+    def _broke(self) -> None:
+        self._wire = None
+        if self._lost is not None:
+            self._lost()
+
+    def _go_soon(self) -> None:
+        """Once for all who ask before the loop comes round: they then share a transaction."""
+        if not self._due and not self._flying:
+            self._due = True
+            self._loop.call_soon(self._go)
+
+    def _go(self) -> None:
+        self._due = False
+        if self._flying or not self._waiting:
+            self._stop_if_idle()
+        elif self._wire is None:
+            self._reopen()
+        else:
+            units = [unit for group in self._groups() if (unit := self._unit(group))]
+            if units:
+                self._flying = len(units)
+                self._wire.send(units, _LONGEST_ANSWER)
+            else:
+                self._go_soon()
+
+    def _groups(self) -> list[list[Order[Any]]]:
+        """All that wait, within the limits; what shares a transaction stands together."""
+        groups: list[list[Order[Any]]] = []
+        shared: dict[Any, list[Order[Any]]] = {}
+        count = size = 0
+        while self._waiting and count < self._orders and size <= self._size:
+            order = self._waiting.popleft()
+            count += 1
+            size += order.size
+            if not order.shared:
+                groups.append([order])
+            elif order.draw in shared:
+                shared[order.draw].append(order)
+            else:
+                groups.append([order])
+                shared[order.draw] = groups[-1]
+        return groups
+
+    def _unit(self, group: Sequence[Order[Any]]) -> Unit | None:
+        """The group as a transaction; None if it cannot be written down, which was told."""
+        try:
+            plan = group[0].draw([order.asked for order in group])
+        except Exception as error:
+            self._failed(group, error)
+            return None
+
+        def done(answers: Sequence[Rows] | Exception) -> None:
+            self._flying -= 1
+            if isinstance(answers, Exception):
+                self._failed(group, answers)
+            else:
+                for order, value in zip(group, plan.meaning(answers), strict=True):
+                    self._settle(order, value)
+            self._go_soon()
+
+        return Unit(plan.calls, done)
+
+    def _failed(self, group: Sequence[Order[Any]], error: Exception) -> None:
+        """Ask again where that is known to be harmless, each alone; else tell the callers."""
+        now = self._loop.time()
+        for order in group:
+            order.tries += 1
+            if isinstance(error, BrokenError):
+                again = order.again and now < order.deadline
+            elif passes(error):
+                again = now < order.deadline
+            else:
+                again = len(group) > 1
+            if not again:
+                self._settle(order, None, error)
+                continue
+            order.shared = False
+            if len(group) > 1:
+                self._waiting.append(order)
+            else:
+                self._loop.call_later(_pause(order.tries), self.take, order)
+
+    def _settle(self, order: Order[Any], value: Any, error: Exception | None = None) -> None:
+        if order.told is not None and (error is None or isinstance(error, BrokenError)):
+            order.told()
+        if order.future.done():
+            return
+        if error is None:
+            order.future.set_result(value)
+        else:
+            order.future.set_exception(explained(error, self._address.place))
+
+    def _reopen(self) -> None:
+        if self._opening is None:
+            self._opening = self._loop.create_task(self._open_for_those_who_wait())
+            self._opening.add_done_callback(self._opened)
+
+    def _opened(self, task: asyncio.Task[None]) -> None:
+        self._opening = None
+        if not task.cancelled():
+            task.result()
+        self._go_soon()
+
+    async def _open_for_those_who_wait(self) -> None:
+        """Try until the server is there, nobody waits any more, or it is no use."""
+        tries = 0
+        while self._waiting and self._wire is None:
+            tries += 1
+            try:
+                self._use(await Wire.connect(self._address, self._rung))
+            except (psycopg.Error, TimeoutError) as error:
+                self._refuse(error, may_come_back(error))
+                if self._waiting:
+                    await asyncio.sleep(_pause(tries))
+
+    def _refuse(self, error: Exception, may_come_back: bool) -> None:
+        """Tell those who have waited long enough, or all, that there is no server."""
+        now = self._loop.time()
+        waiting, self._waiting = self._waiting, deque()
+        for order in waiting:
+            if may_come_back and now < order.deadline:
+                self._waiting.append(order)
+            else:
+                with suppress(asyncio.InvalidStateError):
+                    order.future.set_exception(explained(error, self._address.place))
+
+    def _stop_if_idle(self) -> None:
+        if self._stopping is not None and not self._waiting and not self._flying:
+            with suppress(asyncio.InvalidStateError):
+                self._stopping.set_result(None)
+
+
+def _pause(tries: int) -> float:
+    """Uneven, so that those who failed together do not meet again."""
+    return random.uniform(0.5, 1.0) * min(FIRST_PAUSE * 2**tries, LONGEST_PAUSE)

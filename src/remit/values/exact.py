@@ -1,0 +1,20 @@
+"""Sums of money that no decimal context of the program's can round."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+
+_CONTEXT = Context(prec=100)
+
+
+def from_nano(nano: int) -> Decimal:
+    """So many billionths of the unit, as the shortest exact decimal without an exponent."""
+    places = 9
+    while places and nano % 10 == 0:
+        nano, places = nano // 10, places - 1
+    return _CONTEXT.scaleb(Decimal(nano), -places) if places else Decimal(nano)
+
+
+def add(one: Decimal, other: Decimal) -> Decimal:
+    """The exact sum."""
+    return _CONTEXT.add(one, other)
