@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 import pytest
 
-pytest_plugins = ["tests.fixtures_store", "remit.testing.plugin"]
+pytest_plugins = ["tests.fixtures_postgres", "tests.fixtures_store", "remit.testing.plugin"]
 
 ALLOWED = "absent:"
 

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
 
 from remit.store.memory import MemoryStore
+from remit.store.postgres import PostgresStore
 from remit.store.protocol import Store
 from remit.store.sqlite import SqliteStore
 from remit.testing.clock import ManualClock
+from tests.fixtures_postgres import fresh_place, shared_address
 
 Handles = Callable[[], Store]
 """Gives one more handle on the same runs, not yet opened, as another process would have it."""
 
 
-def memory(_: Path, clock: ManualClock) -> Handles:
+@contextmanager
+def memory(_: Path, clock: ManualClock) -> Iterator[Handles]:
     shared = MemoryStore(clock)
-    return lambda: shared
+    yield lambda: shared
 
 
-def sqlite(folder: Path, clock: ManualClock) -> Handles:
-    return lambda: SqliteStore(folder / "runs.db", clock)
+@contextmanager
+def sqlite(folder: Path, clock: ManualClock) -> Iterator[Handles]:
+    yield lambda: SqliteStore(folder / "runs.db", clock)
 
 
-KINDS = [memory, sqlite]
+@contextmanager
+def postgres(_: Path, clock: ManualClock) -> Iterator[Handles]:
+    with fresh_place(shared_address()) as place:
+        yield lambda: PostgresStore(place.address, clock, schema=place.schema)
+
+
+Kind = Callable[[Path, ManualClock], AbstractContextManager[Handles]]
+KINDS = [
+    pytest.param(memory, id="memory"),
+    pytest.param(sqlite, id="sqlite"),
+    pytest.param(postgres, id="postgres", marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture
@@ -35,10 +50,13 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
-@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
-def handles(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> Handles:
-    made: Handles = request.param(tmp_path, clock)
-    return made
+@pytest.fixture(params=KINDS)
+def handles(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
+) -> Iterator[Handles]:
+    kind: Kind = request.param
+    with kind(tmp_path, clock) as made:
+        yield made
 
 
 @asynccontextmanager

@@ -185,6 +185,21 @@ async def test_a_name_that_looks_like_a_tools_calls_nothing(name: str) -> None:
             assert all(call.name.isascii() and call.name.strip() for call in message.calls)
 
 
+async def test_a_tool_that_is_called_unknown_is_called_by_its_own_name_alone() -> None:
+    ran: list[int] = []
+
+    @tool(name="unknown")
+    async def work(number: int) -> str:
+        """Works."""
+        ran.append(number)
+        return "done"
+
+    calls = [Call("unkn\u043ewn", number=1), Call("unknown", number=2)]
+    result = await clerk([calls, Say("done")], [work]).run("x")
+    assert ran == [2]
+    assert [message.status for message in results(result.messages)] == ["refused", "ok"]
+
+
 class Pieces:
     """A model that answers once with the given pieces, and then with a text."""
 

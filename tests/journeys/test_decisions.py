@@ -14,6 +14,7 @@ from remit.errors import (
     ConfigError,
     EditRefusedError,
     NotPausedError,
+    ProviderError,
     RunNotFoundError,
 )
 from remit.kernel.facts import Answered, Paused
@@ -299,3 +300,32 @@ async def test_a_run_that_does_not_wait_takes_no_decision(store: Store, clock: M
             await app.decide(run.id, approve=["call_x"], by=STAFF)
         with pytest.raises(RunNotFoundError):
             await app.decide("run_x", approve=["call_x"], by=STAFF)
+
+
+async def test_a_model_that_fails_after_the_decided_call_leaves_its_result(
+    store: Store, clock: ManualClock
+) -> None:
+    desk = Desk()
+    script: list[Item] = [Call("pay_out", amount=1), ProviderError(status=500)]
+    async with app_of(clerk(script, desk.tools()), store, clock) as app:
+        run = await paused(app)
+        await app.decide(run.id, approve=[run.pending[0].id], by=STAFF)
+        run = await ended(app, run.id)
+    assert run.status == "failed"
+    assert [message.text for message in results(run.messages)] == ["paid 1"]
+    assert desk.ran == [("pay_out", 1)]
+
+
+async def test_each_decision_is_recorded_once_however_often_the_run_goes_on(
+    store: Store, clock: ManualClock
+) -> None:
+    desk = Desk()
+    script: list[Item] = [TWO[0], Call("pay_out", amount=3), Say("done")]
+    async with app_of(clerk(script, desk.tools()), store, clock) as app:
+        run = await paused(app)
+        await app.decide(run.id, approve=[pending.id for pending in run.pending], by=STAFF)
+        run = await ended(app, run.id)
+        await app.decide(run.id, deny={run.pending[0].id: "no"}, by=STAFF)
+        await ended(app, run.id)
+        answered = [f.key for f in await facts(store, run.id) if isinstance(f, Answered)]
+    assert sorted(answered) == ["turn:0/call:0", "turn:0/call:1", "turn:1/call:0"]

@@ -8,13 +8,20 @@ from typing import Any
 
 import pytest
 
-from remit import App, Budget, Event, LeaseTerms, ModelRequest
+from remit import App, Budget, Event, LeaseTerms, ModelRequest, ToolContext, tool
 from remit.errors import ConfigError, ProviderError, RunNotFoundError
 from remit.models.request import Chunk, TextChunk
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.model import FREE, Answer, Call, Item, Say
-from remit.values.events import DoneEvent, FactEvent, PendingEvent, TextEvent, TurnEvent
+from remit.values.events import (
+    DoneEvent,
+    FactEvent,
+    PendingEvent,
+    TextEvent,
+    ToolProgressEvent,
+    TurnEvent,
+)
 from tests.journeys.clerk import STAFF, Desk, app_of, clerk, ended, paused, soon
 
 LONG: list[Item] = [
@@ -311,3 +318,27 @@ async def test_a_reader_who_leaves_early_leaves_the_run_alone(
         await events.aclose()
         desk.opened.set()
         assert (await ended(app, run)).finish == "answer"
+
+
+async def test_progress_is_told_while_the_tool_still_runs_and_never_again(
+    store: Store, clock: ManualClock
+) -> None:
+    heard = asyncio.Event()
+
+    @tool
+    async def work(ctx: ToolContext[Any]) -> str:
+        """Works."""
+        ctx.progress("half way", fraction=0.5)
+        await heard.wait()
+        return "done"
+
+    async with app_of(clerk([Call("work"), Say("done")], [work]), store, clock) as app:
+        run = await app.start("clerk", "x")
+        told = []
+        async for event in app.events(run):
+            if isinstance(event, ToolProgressEvent):
+                told.append((event.turn, event.text, event.fraction))
+                heard.set()
+        again = await read(app, run)
+    assert told == [(0, "half way", 0.5)]
+    assert len(again) == len(of_facts(again))

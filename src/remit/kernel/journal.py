@@ -48,14 +48,6 @@ class UnkeptJournal:
         return self.seq
 
 
-class _Record(NamedTuple):
-    """Facts on their way to the store, and who waits for them."""
-
-    facts: Sequence[Fact]
-    bodies: Sequence[bytes]
-    done: asyncio.Future[int]
-
-
 class _Part(NamedTuple):
     """Facts that are to be stored together, and their bodies."""
 

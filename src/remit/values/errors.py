@@ -21,10 +21,18 @@ class RemitError(Exception):
     """What the run had used when this was raised."""
 
     def __post_init__(self) -> None:
-        Exception.__init__(self, inspect.cleandoc(self.__doc__ or "").format(**vars(self)))
+        Exception.__init__(self, _message(type(self), vars(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, dict(vars(self)))
+
+
+def _message(cls: type[RemitError], facts: dict[str, Any]) -> str:
+    """The docstring with its facts; an interpreter that drops docstrings leaves the facts."""
+    doc = cls.__doc__ or ""
+    if not doc or doc.startswith(f"{cls.__name__}("):
+        return ", ".join([cls.__name__, *(f"{name}={value!r}" for name, value in facts.items())])
+    return inspect.cleandoc(doc).format(**facts)
 
 
 def _rebuild(cls: type[RemitError], args: tuple[Any, ...], facts: dict[str, Any]) -> RemitError:

@@ -8,7 +8,7 @@ _CONTEXT = Context(prec=100)
 
 
 def from_nano(nano: int) -> Decimal:
-    """So many billionths of the unit, as the shortest exact decimal without an exponent."""
+    """So many billionths of the unit, as the shortest exact decimal."""
     places = 9
     while places and nano % 10 == 0:
         nano, places = nano // 10, places - 1

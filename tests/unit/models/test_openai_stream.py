@@ -223,6 +223,12 @@ ERRORS: dict[str, tuple[dict[str, Any], int, str | None, str]] = {
         None,
         "Oh",
     ),
+    "that is the chunk": (
+        {"object": "error", "message": "Oh", "type": "BadRequestError", "code": 400},
+        400,
+        "BadRequestError",
+        "Oh",
+    ),
     "that is only a finish": (delta("error"), 200, None, "it stopped with an error"),
 }
 
@@ -259,6 +265,13 @@ async def test_usage_is_told_before_the_error_that_came_with_it() -> None:
             await listen()
 
     assert usages(told) == [USAGE]
+
+
+async def test_an_error_that_comes_as_an_answer_is_an_error() -> None:
+    with pytest.raises(ProviderError) as caught:
+        await answer_to(plain({"error": {"code": 502, "message": "Oh"}}))
+
+    assert (caught.value.status, caught.value.message) == (502, "Oh")
 
 
 @pytest.mark.parametrize("body", [{}, {"ok": True}, [], {"detail": "Not here"}])

@@ -42,6 +42,12 @@ def test_more_cached_tokens_than_input_are_clamped() -> None:
     assert SONNET.cost(usage) == SONNET.cost(Usage(input_tokens=56_322, cache_read_tokens=56_322))
 
 
+def test_cached_reads_come_first_where_reads_and_writes_exceed_the_input() -> None:
+    usage = Usage(input_tokens=100, cache_read_tokens=80, cache_write_tokens=80)
+    exact = Usage(input_tokens=100, cache_read_tokens=80, cache_write_tokens=20)
+    assert SONNET.cost(usage) == SONNET.cost(exact)
+
+
 @given(tokens, tokens, tokens, tokens, tokens)
 def test_no_report_costs_less_than_nothing_or_more_than_its_dearest_rate(
     input: int, read: int, written: int, output: int, reasoning: int

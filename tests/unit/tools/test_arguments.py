@@ -22,7 +22,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StrictInt
 
 from remit.tools.arguments import ArgumentsError
 from remit.tools.tool import Tool, tool
-from remit.values.errors import Refused
+from remit.values.errors import ConfigError, Refused
 
 
 class Colour(enum.Enum):
@@ -147,6 +147,31 @@ def test_types_that_a_function_defines_for_itself_are_found() -> None:
     assert got.j == Outer(Colour.RED)
 
 
+def test_a_type_of_a_function_that_has_returned_is_found_where_it_is_used() -> None:
+    def function() -> Any:
+        class Inner(BaseModel):
+            n: int
+
+        def use(i: Inner) -> Inner:
+            """Uses."""
+            return Inner(n=i.n)
+
+        return use
+
+    assert tool(function()).check({"i": {"n": 1}}).i.n == 1
+
+
+def test_a_name_of_somebody_elses_function_is_not_found() -> None:
+    def use(i: Hidden) -> None:  # type: ignore[name-defined]  # noqa: F821
+        """Uses."""
+
+    other = types.ModuleType("other")
+    exec("def make(tool, function):\n    Hidden = int\n    return tool(function)", other.__dict__)
+
+    with pytest.raises(ConfigError, match="Hidden"):
+        other.make(tool, use)
+
+
 def test_a_recursive_argument_is_quick() -> None:
     def tree(depth: int) -> dict[str, Any]:
         return {"value": "v", "children": [tree(depth - 1)] if depth else []}
@@ -253,6 +278,8 @@ def test_the_canonical_arguments_hold_parsed_values_and_no_defaults() -> None:
         (str, 5),
         (Literal[1, 2], "3"),
         (Colour, "green"),
+        (Colour, '"red"'),
+        (list[Any], "[NaN]"),
     ],
     ids=lambda value: str(value)[:20],
 )

@@ -49,7 +49,7 @@ async def test_progress_is_told_from_a_thread_on_the_loops_thread() -> None:
     assert int(outcome.text) != threading.get_ident()
 
 
-async def test_progress_after_the_end_is_dropped() -> None:
+async def test_progress_after_the_end_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
     ctx, told = listening()
     kept: list[ToolContext[Any]] = []
 
@@ -62,8 +62,10 @@ async def test_progress_after_the_end_is_dropped() -> None:
     kept[0].progress("late")
     await asyncio.to_thread(kept[0].progress, "late")
     await asyncio.sleep(0)
+    ctx.life.tell("under way when it ended", None)
 
     assert told == []
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan"), float("inf"), True, "0.5", 10**400])

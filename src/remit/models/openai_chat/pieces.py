@@ -73,7 +73,7 @@ class Reader:
         for choice in choices if isinstance(choices, list) else []:
             if isinstance(choice, dict) and self._is_ours(choice):
                 yield from self._choose(choice)
-        error = chunk.get("error")
+        error = chunk if chunk.get("object") == "error" else chunk.get("error")
         if error:
             yield from self._fail(error)
 

@@ -64,12 +64,8 @@ class Address:
             raise ConfigError(
                 f"{schema!r} cannot name a schema here: use up to 48 of a-z, 0-9 and _"
             )
-        try:
-            given = conninfo_to_dict(dsn)
-            readable = _PORTS.fullmatch(str(given.get("port") or "5432")) is not None
-        except psycopg.Error:
-            readable = False
-        if not readable:
+        given = _read(dsn)
+        if given is None or not _PORTS.fullmatch(str(given.get("port") or "5432")):
             raise ConfigError(
                 f"this PostgreSQL address cannot be read: write {_FORM}, with %XX for special"
                 " characters in user and password"
@@ -83,6 +79,14 @@ class Address:
         if server_version >= 170000:
             settings |= _SINCE_17
         return list(settings), list(settings.values())
+
+
+def _read(dsn: str) -> Mapping[str, object] | None:
+    # Not in the except clause: what libpq says holds words of the address, the password's too.
+    try:
+        return conninfo_to_dict(dsn)
+    except psycopg.Error:
+        return None
 
 
 def _place(given: Mapping[str, object], schema: str) -> str:

@@ -54,12 +54,16 @@ def passes(error: Exception) -> bool:
     return isinstance(error, psycopg.Error) and error.sqlstate in _PASSING
 
 
+def takes_nobody_in(error: Exception) -> bool:
+    """Whether the server is there, and lets nobody in just now."""
+    return any(words in str(error) for words in _PASSING_LOGINS)
+
+
 def may_come_back(error: Exception) -> bool:
     """Whether a server that could not be reached may be there a moment later."""
     if isinstance(error, psycopg.Error) and error.sqlstate is not None:
         return error.sqlstate[:2] in ("08", "53", "57")
-    text = str(error)
-    return any(words in text for words in _PASSING_LOGINS) or "FATAL" not in text
+    return takes_nobody_in(error) or "FATAL" not in str(error)
 
 
 def explained(error: Exception, place: str) -> Exception:
@@ -70,7 +74,9 @@ def explained(error: Exception, place: str) -> Exception:
             " may be stored or not: read before you try again."
         )
     elif isinstance(error, psycopg.Error | TimeoutError):
-        told = StoreError(reason=f"the database {place} {_meaning(error)} (PostgreSQL: {_words(error)}).")
+        told = StoreError(
+            reason=f"the database {place} {_meaning(error)} (PostgreSQL: {_words(error)})."
+        )
     else:
         return error
     told.__cause__ = error
@@ -84,9 +90,8 @@ def _meaning(error: Exception) -> str:
     text = str(error)
     if "FATAL" not in text and "SSL" not in text:
         return _ABSENT
-    for words in _PASSING_LOGINS:
-        if words in text:
-            return "takes no connections just now: try again later"
+    if takes_nobody_in(error):
+        return "takes no connections just now: try again later"
     for words, meaning in _LOGIN.items():
         if words in text:
             return meaning

@@ -67,7 +67,7 @@ class Lane:
         self,
         address: Address,
         *,
-        orders: int = 64,
+        orders: int = 128,
         size: int = 1_000_000,
         rung: Callable[[int], None] | None = None,
         lost: Callable[[], None] | None = None,
@@ -77,7 +77,7 @@ class Lane:
         self._rung, self._lost = rung, lost
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Order[Any]] = deque()
-        self._flying = 0
+        self._flying = self._resting = 0
         self._due = False
         self._wire: Wire | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -98,7 +98,7 @@ class Lane:
 
     async def stop(self) -> None:
         """Carry out what waits, and take nothing more."""
-        if self._waiting or self._flying:
+        if self._waiting or self._flying or self._resting:
             self._stopping = self._loop.create_future()
             await self._stopping
         if self._opening is not None:
@@ -126,14 +126,16 @@ class Lane:
 
     def _go(self) -> None:
         self._due = False
-        if self._flying or not self._waiting:
+        if self._flying:
+            return
+        if not self._waiting:
             self._stop_if_idle()
         elif self._wire is None:
             self._reopen()
         else:
             units = [unit for group in self._groups() if (unit := self._unit(group))]
+            self._flying = len(units)
             if units:
-                self._flying = len(units)
                 self._wire.send(units, _LONGEST_ANSWER)
             else:
                 self._go_soon()
@@ -166,11 +168,15 @@ class Lane:
 
         def done(answers: Sequence[Rows] | Exception) -> None:
             self._flying -= 1
-            if isinstance(answers, Exception):
-                self._failed(group, answers)
-            else:
-                for order, value in zip(group, plan.meaning(answers), strict=True):
-                    self._settle(order, value)
+            try:
+                if isinstance(answers, Exception):
+                    self._failed(group, answers)
+                else:
+                    for order, value in zip(group, plan.meaning(answers), strict=True):
+                        self._settle(order, value)
+            except Exception as error:
+                for order in group:
+                    self._settle(order, None, error)
             self._go_soon()
 
         return Unit(plan.calls, done)
@@ -193,7 +199,12 @@ class Lane:
             if len(group) > 1:
                 self._waiting.append(order)
             else:
-                self._loop.call_later(_pause(order.tries), self.take, order)
+                self._resting += 1
+                self._loop.call_later(_pause(order.tries), self._rested, order)
+
+    def _rested(self, order: Order[Any]) -> None:
+        self._resting -= 1
+        self.take(order)
 
     def _settle(self, order: Order[Any], value: Any, error: Exception | None = None) -> None:
         if order.told is not None and (error is None or isinstance(error, BrokenError)):
@@ -240,11 +251,11 @@ class Lane:
                     order.future.set_exception(explained(error, self._address.place))
 
     def _stop_if_idle(self) -> None:
-        if self._stopping is not None and not self._waiting and not self._flying:
+        if self._stopping is not None and not self._resting:
             with suppress(asyncio.InvalidStateError):
                 self._stopping.set_result(None)
 
 
 def _pause(tries: int) -> float:
     """Uneven, so that those who failed together do not meet again."""
-    return random.uniform(0.5, 1.0) * min(FIRST_PAUSE * 2**tries, LONGEST_PAUSE)
+    return random.uniform(0.5, 1.0) * min(FIRST_PAUSE * 2.0**tries, LONGEST_PAUSE)

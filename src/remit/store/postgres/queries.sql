@@ -93,7 +93,7 @@ WITH moved AS (
   SELECT moved.no, ask.key FROM moved CROSS JOIN unnest(:asks::bytea[]) AS ask(key)
   ON CONFLICT(run, key) DO NOTHING
 )
-SELECT inbox FROM moved;
+SELECT 1, inbox FROM moved;
 
 -- Counted from the rows, so that a key asked for twice is waited for once.
 -- name: count_needs
@@ -376,6 +376,7 @@ SELECT head_run FROM threads WHERE key = :thread::bytea;
 SELECT key, answer, id, (extract(epoch FROM at) * 1000000)::bigint FROM signals
 WHERE run = (SELECT no FROM runs WHERE id = :run::text) ORDER BY n IS NULL, n, key;
 
--- Others are told that something changed, and nothing else: a payload might be too long.
+-- Others are told that something changed, and nothing else: a payload might be too long. What
+-- may be lost needs no flush.
 -- name: tell
-SELECT pg_notify(current_schema(), '');
+SELECT set_config('synchronous_commit', 'off', true), pg_notify(current_schema(), '');

@@ -49,7 +49,9 @@ def statement(name: str, text: str) -> Statement:
     def numbered(found: re.Match[str]) -> str:
         return f"${numbers[found[1]]}::{types[found[1]]}"
 
-    encode, formats = zip(*(_TRAVELS[type] for type in types.values()), strict=True) if types else ((), ())
+    encode, formats = (
+        zip(*(_TRAVELS[type] for type in types.values()), strict=True) if types else ((), ())
+    )
     return Statement(
         name.encode(), _PARAMETER.sub(numbered, text).encode(), tuple(types), encode, formats
     )

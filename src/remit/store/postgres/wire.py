@@ -86,13 +86,15 @@ class Wire:
         """Send all `units`; the connection is given up if they take longer than `within`."""
         self._rest()
         self._limit = self._loop.call_later(within, self._give_up, within)
+        flights = [_Flight(unit) for unit in units]
+        self._flights.extend(flights)
         try:
-            for unit in units:
-                self._flights.append(flight := _Flight(unit))
-                for call in unit.calls:
+            for flight in flights:
+                for call in flight.unit.calls:
                     self._call(flight, call)
                 self._pgconn.pipeline_sync()
-            self._flush()
+            if self._pgconn.flush():
+                self._loop.add_writer(self._socket, self._write)
         except psycopg.Error as error:
             self._break(str(error))
 
@@ -110,10 +112,6 @@ class Wire:
             statement.name, call.values, statement.formats, Format.BINARY
         )
         flight.awaited.append(None)
-
-    def _flush(self) -> None:
-        if self._pgconn.flush():
-            self._loop.add_writer(self._socket, self._write)
 
     def _write(self) -> None:
         try:

@@ -1,0 +1,93 @@
+"""Readers follow a run without a gap, whatever their process was told or missed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from remit.host.bus.memory import Hint, Item, MemoryBus, Passing, Recorded, Subscription
+from remit.host.readers import follow
+from remit.kernel.facts import AnyFact, Asked, Finished, Stepped, decode
+from remit.store.protocol import Store
+from remit.store.records import NewRun
+from remit.values import codec
+from tests.contract.arrange import item, join
+
+FACTS: list[AnyFact] = [
+    Asked(at=1, input="?"),
+    *(Stepped(at=2, name=f"step:{number}", value=number) for number in range(2, 5)),
+    Finished(at=5, status="succeeded", finish="answer"),
+]
+
+
+async def taken(store: Store) -> None:
+    """A run that a worker holds, with its first fact."""
+    body = codec.encode(FACTS[0])
+    await store.create(NewRun(id="run_1", program="toy@1", body=body, format=codec.FORMAT))
+    await join(store, "w1")
+
+
+async def recorded(store: Store, facts: Sequence[AnyFact]) -> None:
+    """The rest of the facts, as another process stores them: nobody is told."""
+    (claim,) = await store.claim("w1", ["toy@1"], format=codec.FORMAT)
+    bodies = [codec.encode(fact) for fact in facts]
+    await store.append([item(claim, *bodies, status="succeeded")])
+
+
+async def followed(store: Store, bus: MemoryBus, begun: asyncio.Event) -> list[tuple[int, AnyFact]]:
+    """All facts of the run; `begun` is set with the first."""
+    found = []
+    async for one in follow(store, bus, "run_1"):
+        begun.set()
+        if isinstance(one, Recorded):
+            found.append((one.seq, decode(codec.encode(one.fact))))
+    return found
+
+
+async def test_a_fact_that_is_told_out_of_turn_brings_those_before_it(store: Store) -> None:
+    bus = MemoryBus()
+    await taken(store)
+    begun = asyncio.Event()
+    reading = asyncio.create_task(followed(store, bus, begun))
+    await begun.wait()
+    await recorded(store, FACTS[1:])
+    bus.publish("run_1", Recorded(4, FACTS[3]))
+    assert await asyncio.wait_for(reading, 5) == list(enumerate(FACTS, 1))
+
+
+async def test_a_fact_that_is_told_twice_is_read_once(store: Store) -> None:
+    bus = MemoryBus()
+    await taken(store)
+    begun = asyncio.Event()
+    reading = asyncio.create_task(followed(store, bus, begun))
+    await begun.wait()
+    await recorded(store, FACTS[1:])
+    for seq in (2, 2, 1, 3, 2, 4, 3, 5):
+        bus.publish("run_1", Recorded(seq, FACTS[seq - 1]))
+    assert await asyncio.wait_for(reading, 5) == list(enumerate(FACTS, 1))
+
+
+async def taken_from(subscription: Subscription, number: int) -> list[Item]:
+    return [await asyncio.wait_for(subscription.get(), 5) for _ in range(number)]
+
+
+async def test_a_full_queue_turns_into_one_hint() -> None:
+    """Also where the item that does not fit is nothing that a journal holds."""
+    subscription = Subscription(room=3)
+    for number in range(1, 4):
+        subscription.put(Recorded(number, FACTS[0]))
+    subscription.put(Passing("a piece of text"))
+    subscription.put(Passing("another"))
+    assert await taken_from(subscription, 2) == [Hint(), Passing("another")]
+
+
+async def test_readers_of_other_runs_hear_nothing_and_leave_nothing() -> None:
+    bus = MemoryBus()
+    with bus.subscribe("run_1") as one, bus.subscribe("run_2") as two, bus.subscribe("run_1"):
+        bus.publish("run_1", Hint())
+        bus.publish("run_3", Hint())
+        two.put(Passing("mine"))
+        assert await taken_from(one, 1) == [Hint()]
+        assert await taken_from(two, 1) == [Passing("mine")]
+        assert set(bus.watched()) == {"run_1", "run_2"}
+    assert not bus.watched()
