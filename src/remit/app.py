@@ -313,6 +313,7 @@ class App:
             try:
                 await tasks.__aexit__(kind, error, trace)
             finally:
+                self._bus.close()
                 if self._owns_store:
                     await self._store.close()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from remit import Budget, Card, ModelRequest, Pricing, Usage, tool
+from remit import Budget, Card, ModelRequest, Pricing, ToolContext, Usage, tool
 from remit.models.request import Chunk, TextChunk
 from remit.testing.model import FREE, Answer, Call, Item, Say, ScriptedModel
 from remit.values.messages import AssistantMessage, UserMessage
@@ -119,17 +119,17 @@ async def test_the_time_ends_a_tool_that_hangs_and_keeps_what_ran_beside_it() ->
 
 
 async def test_the_time_ends_a_tool_on_a_thread_that_hangs() -> None:
-    over = threading.Event()
 
     @tool
-    def hang() -> str:
-        """Hangs."""
-        over.wait(10)
+    def hang(ctx: ToolContext[Any]) -> str:
+        """Hangs until it is cancelled."""
+        while not ctx.cancelled:
+            never.wait(0.005)
         return "late"
 
+    never = threading.Event()
     agent = clerk([Call("hang")], [hang], budget=Budget(turns=9, seconds=0.02))
     result = await soon(agent.run("x"))
-    over.set()
     assert result.finish == "seconds"
     assert [message.status for message in results(result.messages)] == ["not_run"]
 

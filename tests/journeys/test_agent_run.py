@@ -15,7 +15,7 @@ from remit.models.request import CallChunk, Chunk, Stop, StopChunk, TextChunk
 from remit.testing.model import FREE, Answer, Call, Item, Say, ScriptedModel
 from remit.values.content import Text
 from remit.values.messages import AssistantMessage, ToolMessage, UserMessage
-from tests.journeys.clerk import Desk, check_request, clerk, results, soon
+from tests.journeys.clerk import Desk, check_request, clerk, cut_short, results, soon
 
 RATES = Card(pricing=Pricing(input=1, output=2))
 
@@ -306,6 +306,32 @@ async def test_a_cancelled_run_cancels_its_tools() -> None:
     with pytest.raises(asyncio.CancelledError):
         await soon(run)
     assert desk.cut.is_set()
+
+
+@pytest.mark.parametrize("cut", ["timeout", "cancel"])
+async def test_a_tool_that_is_cut_has_time_to_leave_things_in_order(cut: str) -> None:
+    began, order = asyncio.Event(), []
+
+    @tool(timeout=0.01 if cut == "timeout" else None)
+    async def work() -> str:
+        """Works, and tidies up."""
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            order.append("tidied up")
+        return "done"
+
+    agent = clerk(cut_short([Call("work"), Say("done")]), [work])
+    run = asyncio.create_task(agent.run("x"))
+    await soon(began.wait())
+    if cut == "cancel":
+        run.cancel()
+    await asyncio.wait([run], timeout=5)
+    assert run.cancelled() == (cut == "cancel")
+    assert order == ["tidied up"]
 
 
 async def test_a_cancelled_run_closes_its_models_stream() -> None:

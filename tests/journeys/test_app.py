@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.journeys.clerk import (
     clerk,
     ended,
     results,
+    soon,
 )
 
 SILENT = ScriptedModel([])
@@ -296,3 +298,26 @@ async def test_a_run_may_do_what_app_and_agent_both_allow(
     assert len(refused) == 3 - len(shown)
     for message in refused:
         assert ", ".join(shown) in message.text
+
+
+async def test_who_still_waits_when_an_app_is_left_is_told(
+    store: Store, clock: ManualClock
+) -> None:
+    """As the requests of a service that is shut down."""
+    app = app_of(clerk([]), store, clock, work=False)
+
+    async def read(run: str) -> None:
+        async for _ in app.events(run):
+            pass
+
+    async with app:
+        run = await app.start("clerk", "x")
+        waiting = [asyncio.create_task(app.wait(run)), asyncio.create_task(read(run))]
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+    for outcome in await soon(asyncio.gather(*waiting, return_exceptions=True)):
+        assert isinstance(outcome, ConfigError)
+        assert "left" in str(outcome)
+    async with app:
+        await app.cancel(run)
+        assert (await ended(app, run)).status == "cancelled"

@@ -17,6 +17,7 @@ from remit.kernel.interrupt import PauseWanted
 from remit.kernel.journal import UnkeptJournal
 from remit.kernel.lease import Lease
 from remit.kernel.run import ActiveRun, Hold, Surroundings
+from remit.tools.execute import GRACE
 from remit.values import ids
 from remit.values.clock import Clock, SystemClock
 from remit.values.errors import RemitError
@@ -38,7 +39,7 @@ async def run_unkept(plan: Plan, asking: Asking, on_event: OnEvent | None) -> Re
         show=outbox.passing if outbox else _unseen,
         settle=outbox.settle if outbox else None,
     )
-    run = ActiveRun(run_id, (), journal, around, Hold())
+    run = ActiveRun(run_id, (), journal, around, Hold(grace=GRACE))
     state = AgentState(run_id)
     program = AgentProgram(plan)
     try:

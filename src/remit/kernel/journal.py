@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from remit.kernel.facts import AnyFact, Fact
 from remit.kernel.lease import Lease, LeaseLost
@@ -59,6 +59,17 @@ class _Part(NamedTuple):
         return cls(facts, tuple([codec.encode(fact) for fact in facts]))
 
 
+_Waiting = tuple[_Part, asyncio.Future[int]]
+
+
+def _tell(batch: Sequence[_Waiting], seq: int) -> None:
+    """Give who waits its last sequence number, where `seq` is the one before the batch."""
+    for part, done in batch:
+        seq += len(part.facts)
+        if not done.done():
+            done.set_result(seq)
+
+
 class StoredJournal:
     """A claimed run's journal in the store. Facts that come while an append is in flight share
     the next one, so that parallel results cannot look like a lost lease to each other."""
@@ -77,7 +88,7 @@ class StoredJournal:
         self.seen = claim.inbox
         self._store, self._claim, self._lease, self._clock = store, claim, lease, clock
         self._tasks, self._publish = tasks, publish
-        self._waiting: list[tuple[_Part, asyncio.Future[int]]] = []
+        self._waiting: list[_Waiting] = []
         self._busy = False
         self._writer: asyncio.Task[None] | None = None
         self.on_news: Callable[[], None] = lambda: None
@@ -91,16 +102,22 @@ class StoredJournal:
         self._busy = True
         item = self._item(part)
         try:
-            self._stored(part, await self._append(item))
+            self._stored(part, (await self._store.append([item]))[0])
+        except StoreError as error:
+            _log.warning("append to run %s failed, trying again: %s", item.run, error)
+            return await self._hand_over(part, item)
         except asyncio.CancelledError:
-            # Who waits for a record may be cancelled, the write may not: a task takes it over.
-            self._go_on(part, item)
+            # Who waits for a record may be cancelled, the write may not.
+            self._hand_over(part, item)
             raise
         except BaseException as error:
-            self._fail(error)
+            self._fail([], error)
             raise
         seq = self.seq
-        self._go_on()
+        if self._waiting:
+            self._go_on(self._write())
+        else:
+            self._busy = False
         return seq
 
     async def close(self, fact: Fact, status: Status, asks: Sequence[str] = ()) -> bool:
@@ -115,43 +132,44 @@ class StoredJournal:
         self._stored(part, outcome)
         return True
 
-    def _go_on(self, part: _Part | None = None, begun: Append | None = None) -> None:
-        """Leave what is begun, and what waits, to a task; or be free for the next record."""
-        if begun is None and not self._waiting:
-            self._busy = False
-            return
-        try:
-            self._writer = spawn(self._tasks, self._write(part, begun))
-        except LetGo as error:
-            self._fail(error)
+    def _hand_over(self, part: _Part, item: Append) -> asyncio.Future[int]:
+        """Leave an append whose outcome is unknown to a task that finds it out."""
+        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._go_on(self._write((part, done), item))
+        return done
 
-    async def _write(self, part: _Part | None, begun: Append | None) -> None:
-        batch: list[tuple[_Part, asyncio.Future[int]]] = []
+    def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            if part is not None and begun is not None:
-                self._stored(part, await self._append_again(begun))
+            self._writer = spawn(self._tasks, work)
+        except LetGo as error:
+            self._fail([], error)
+            raise
+
+    async def _write(self, begun: _Waiting | None = None, item: Append | None = None) -> None:
+        """Store what waits, as long as something does; before it what was begun."""
+        batch: list[_Waiting] = []
+        try:
+            if begun is not None and item is not None:
+                batch = [begun]
+                self._stored(begun[0], await self._append_again(item))
+                _tell(batch, item.seq)
             while self._waiting:
                 batch, self._waiting = self._waiting, []
-                seq = self.seq
                 together = _together([part for part, _ in batch])
+                seq = self.seq
                 self._stored(together, await self._append(self._item(together)))
-                for stored, done in batch:
-                    seq += len(stored.facts)
-                    if not done.done():
-                        done.set_result(seq)
-                batch = []
+                _tell(batch, seq)
         except BaseException as error:
-            self._waiting = [*batch, *self._waiting]
-            self._fail(error)
+            self._fail(batch, error)
             if isinstance(error, asyncio.CancelledError):
                 raise
         finally:
             self._busy = False
             self._writer = None
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self, begun: Sequence[_Waiting], error: BaseException) -> None:
         """Nothing more can be recorded: tell all who wait."""
-        failed, self._waiting = self._waiting, []
+        failed, self._waiting = [*begun, *self._waiting], []
         self._busy = False
         cut = isinstance(error, asyncio.CancelledError)
         for _, done in failed:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from remit.kernel.facts import AnyFact
+from remit.values.errors import ConfigError
 
 ROOM = 1024
 
@@ -44,6 +45,7 @@ class Subscription:
         self._items: deque[Item] = deque()
         self._room = room
         self._ready = asyncio.Event()
+        self._closed = False
 
     def put(self, item: Item) -> None:
         """Queue `item`, if the reader wants it."""
@@ -56,11 +58,18 @@ class Subscription:
         self._ready.set()
 
     async def get(self) -> Item:
-        """The next item; waits for one."""
+        """The next item; waits for one. Raises ConfigError where none will come any more."""
         while not self._items:
+            if self._closed:
+                raise ConfigError("the App was left while this was read: wait inside its block")
             self._ready.clear()
             await self._ready.wait()
         return self._items.popleft()
+
+    def close(self) -> None:
+        """Nothing will come any more."""
+        self._closed = True
+        self._ready.set()
 
 
 class MemoryBus:
@@ -83,6 +92,12 @@ class MemoryBus:
     def told(self, run: str) -> int:
         """The last fact of `run` that its readers were told of here."""
         return self._told.get(run, 0)
+
+    def close(self) -> None:
+        """Tell everyone who still reads that nothing will come any more."""
+        for readers in self._readers.values():
+            for reader in readers:
+                reader.close()
 
     def watched(self) -> Collection[str]:
         """The runs that somebody reads."""

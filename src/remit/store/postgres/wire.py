@@ -59,6 +59,7 @@ class Wire:
         self._socket = self._pgconn.socket
         self._loop = asyncio.get_running_loop()
         self._rung = rung
+        self._encrypted = self._pgconn.ssl_in_use
         self._loaded = Transformer(connection)
         self._prepared: set[bytes] = set()
         self._flights: deque[_Flight] = deque()
@@ -123,6 +124,9 @@ class Wire:
     def _read(self) -> None:
         try:
             self._pgconn.consume_input()
+            if self._encrypted:
+                # What is decrypted and not yet read makes no socket ready.
+                self._pgconn.consume_input()
             while self._flights and not self._pgconn.is_busy():
                 result = self._pgconn.get_result()
                 if result is not None:

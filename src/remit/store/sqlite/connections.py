@@ -55,13 +55,13 @@ class Connections:
         self._start(told)
         return self
 
-    async def write(self, work: Work[T], size: int, news: bool) -> T:
-        """What `work` gives, in a transaction that is durable when this returns."""
-        return await self._order(self._writer, work, size, news)
+    def write(self, work: Work[T], size: int, news: bool) -> asyncio.Future[T]:
+        """What `work` gives, in a transaction that is durable when this is done."""
+        return _ordered(self._writer, work, size, news)
 
-    async def read(self, work: Work[T]) -> T:
+    def read(self, work: Work[T]) -> asyncio.Future[T]:
         """What `work` gives."""
-        return await self._order(self._reader, work)
+        return _ordered(self._reader, work)
 
     async def look(self, work: Work[T]) -> T:
         """What `work`, which reads a few rows by their keys, gives: here and now if it can."""
@@ -90,11 +90,6 @@ class Connections:
             size=_BYTES_A_COMMIT,
         )
 
-    async def _order(self, lane: Lane, work: Work[T], size: int = 0, news: bool = False) -> T:
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        lane.take(Order(work, future, size, news))
-        return await future
-
     def _carry_out_reads(self, orders: Sequence[Order[Any]]) -> list[Outcome]:
         return [self._read(order) for order in orders]
 
@@ -104,3 +99,9 @@ class Connections:
         except Exception as error:
             return order, None, explained(error, self._path)
         return order, value, None
+
+
+def _ordered(lane: Lane, work: Work[T], size: int = 0, news: bool = False) -> asyncio.Future[T]:
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    lane.take(Order(work, future, size, news))
+    return future

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
-@dataclass(slots=True, frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Order(Generic[T]):
     """Work that a caller waits for. `size` is the bytes it brings along, `news` whether others
     may want to know that it is done."""

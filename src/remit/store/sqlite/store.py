@@ -123,8 +123,8 @@ class SqliteStore:
         )
 
     async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
-        size = sum(len(body) for item in batch for body in item.entries)
-        news = any(item.status is not None for item in batch)
+        size = sum([len(body) for item in batch for body in item.entries])
+        news = any([item.status is not None for item in batch])
         return await self._write(
             lambda db, now: journal.append(db, now, batch), size=size, news=news
         )
@@ -178,14 +178,14 @@ class SqliteStore:
             self._watch_others()
         return bell
 
-    async def _write(self, work: Work[T], *, size: int = 0, news: bool = True) -> T:
-        return await self._open().write(work, size, news)
+    def _write(self, work: Work[T], *, size: int = 0, news: bool = True) -> asyncio.Future[T]:
+        return self._open().write(work, size, news)
 
     async def _look(self, work: Work[T]) -> T:
         return await self._open().look(work)
 
-    async def _read(self, work: Work[T]) -> T:
-        return await self._open().read(work)
+    def _read(self, work: Work[T]) -> asyncio.Future[T]:
+        return self._open().read(work)
 
     def _open(self) -> Connections:
         if self._connections is None:
