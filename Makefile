@@ -54,7 +54,7 @@ types: $(READY)
 
 floors: $(READY)
 	@echo "check: floors (import-linter)"
-	@$(BIN)/lint-imports --no-logo || { echo "check: floors failed" >&2; exit 1; }
+	@$(BIN)/lint-imports --no-logo --no-cache || { echo "check: floors failed" >&2; exit 1; }
 
 snippets: $(READY)
 	@echo "check: snippets (tests/docs)"

@@ -9,10 +9,15 @@ import os
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["tests.fixtures_postgres", "tests.fixtures_store", "remit.testing.plugin"]
 
 ALLOWED = "absent:"
+
+# A machine with other work to do is no failure of the law that is tested.
+settings.register_profile("house", deadline=None)
+settings.load_profile("house")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -307,8 +307,8 @@ class App:
         self._forget_signal()
         try:
             await self._worker.stop()
-            for program in self._programs:
-                await program.abandoned.close(self._terms.grace.total_seconds())
+            wait = self._terms.grace.total_seconds()
+            await asyncio.gather(*(program.abandoned.close(wait) for program in self._programs))
         finally:
             try:
                 await tasks.__aexit__(kind, error, trace)

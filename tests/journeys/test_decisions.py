@@ -147,6 +147,7 @@ async def test_the_second_decision_on_a_call_loses_and_learns_who_was_first(
     assert desk.ran == [("pay_out", 2)]
 
 
+@pytest.mark.slow
 async def test_of_two_decisions_at_once_one_counts(
     store: Store, other_store: Store, clock: ManualClock
 ) -> None:

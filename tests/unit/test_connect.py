@@ -8,9 +8,10 @@ import pytest
 
 from remit.store.connect import connect
 from remit.store.memory import MemoryStore
+from remit.store.postgres import PostgresStore
 from remit.store.sqlite import SqliteStore
 from remit.testing.clock import ManualClock
-from remit.values.errors import ConfigError
+from remit.values.errors import ConfigError, StoreError
 
 
 def test_memory_is_a_store_in_memory() -> None:
@@ -48,6 +49,27 @@ def made_in(folder: Path) -> list[str]:
     return [file.name for file in folder.iterdir()]
 
 
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "PostgreSQL"])
+def test_a_postgresql_address_is_libpq_s_own(scheme: str) -> None:
+    store = connect(f"{scheme}://me:secret@host:5433/db?sslmode=require", ManualClock())
+
+    assert isinstance(store, PostgresStore)
+    with pytest.raises(StoreError, match="postgresql://host:5433/db, schema remit, is not open"):
+        store.wakeups()
+
+
+@pytest.mark.parametrize("missing", ["psycopg", "psycopg.pq"])
+def test_a_missing_driver_is_told_with_its_extra(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("remit.store.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+
+    with pytest.raises(ConfigError, match=r"pip install 'remit\[postgres\]'"):
+        connect("postgresql://me:secret@host/db", ManualClock())
+
+
 @pytest.mark.parametrize(
     ("address", "problem"),
     [
@@ -64,8 +86,6 @@ def made_in(folder: Path) -> list[str]:
         ("sqlite:///runs.db?mode=ro", "takes no options"),
         ("sqlite:///runs.db#x", "takes no options"),
         ("mysql://host/db", "'mysql' is no kind of store"),
-        ("postgresql://me:secret@host/db", "no PostgreSQL store yet"),
-        ("postgres://me:secret@host/db", "no PostgreSQL store yet"),
         ("redis://me:secret@host/db", "'redis' is no kind of store"),
     ],
 )
@@ -93,7 +113,8 @@ def test_a_path_holds_no_nul() -> None:
 def test_no_database_is_loaded_before_a_store_needs_it() -> None:
     program = (
         "import sys; from remit.store.connect import connect; from remit.values.clock import"
-        " SystemClock; connect('memory:', SystemClock()); print('sqlite3' in sys.modules)"
+        " SystemClock; connect('memory:', SystemClock());"
+        " print({'psycopg', 'sqlite3'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "False\n"
+    assert done.stdout == "set()\n"

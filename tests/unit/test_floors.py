@@ -58,6 +58,7 @@ FAULTS = [
     Fault("kernel", "store.connect", PROTOCOL),
     Fault("host", "store.sqlite", STORES),
     Fault("host", "store.memory", STORES),
+    Fault("host", "store.postgres", STORES),
     Fault("app", "store.memory", STORES),
     Fault("store/protocol", "store.sqlite", STORES),
     Fault("app", "testing", TESTING),

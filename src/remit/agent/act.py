@@ -147,19 +147,21 @@ class Actor:
         return Ask(name, question)
 
     async def _execute(self, call: Call, ready: Ready) -> ToolMessage:
-        left_before = self._abandoned.count
+        run, seconds = self._run, ready.tool.seconds
+        deadline = None if seconds is None else run.clock.steady() + seconds
+        context = msgspec.structs.replace(ready.context, deadline=deadline)
         try:
             outcome = await execute(
                 ready.tool,
                 ready.checked,
-                ready.context,
-                clock=self._run.clock,
+                context,
+                clock=run.clock,
                 abandoned=self._abandoned,
-                grace=self._run.hold.grace,
+                grace=run.hold.grace,
             )
-        finally:
-            if self._abandoned.count > left_before:
-                self._run.left_behind = True
+        except BaseException:
+            run.left_behind = run.left_behind or context.life.left_behind
+            raise
         return ToolMessage(call.id, call.name, outcome.text, outcome.status)
 
     async def _outwait(self, tool: Tool, turn: int) -> None:

@@ -6,7 +6,10 @@ from remit.store.protocol import Store
 from remit.values.clock import Clock
 from remit.values.errors import ConfigError
 
-_ADDRESSES = "use memory: (gone with the process), sqlite:///relative.db or sqlite:////absolute.db"
+_ADDRESSES = (
+    "use memory: (gone with the process), sqlite:///relative.db, sqlite:////absolute.db or"
+    " postgresql://user:password@host:5432/database"
+)
 
 
 def connect(address: str, clock: Clock) -> Store:
@@ -23,7 +26,7 @@ def connect(address: str, clock: Clock) -> Store:
     if scheme == "sqlite":
         return _sqlite(rest, clock)
     if scheme in ("postgresql", "postgres"):
-        raise ConfigError(f"this version of remit has no PostgreSQL store yet: {_ADDRESSES}")
+        return _postgres(f"{scheme}:{rest}", clock)
     raise ConfigError(f"{scheme!r} is no kind of store that remit knows: {_ADDRESSES}")
 
 
@@ -53,3 +56,16 @@ def _sqlite(rest: str, clock: Clock) -> Store:
     if b"\0" in path:
         raise ConfigError("a SQLite store's path cannot hold %00: take it out")
     return SqliteStore(os.fsdecode(path), clock)
+
+
+def _postgres(address: str, clock: Clock) -> Store:
+    try:
+        from remit.store.postgres import PostgresStore
+    except ImportError as error:
+        # A driver that is there and finds no libpq names no module.
+        if (error.name or "psycopg").partition(".")[0] != "psycopg":
+            raise
+        raise ConfigError(
+            "a PostgreSQL store needs its driver: pip install 'remit[postgres]'"
+        ) from None
+    return PostgresStore(address, clock)

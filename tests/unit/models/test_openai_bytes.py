@@ -155,6 +155,14 @@ def test_one_value_may_take_several_lines() -> None:
     assert data_of([b'data: {"a":\ndata: 1}\n\n']) == [b'{"a":\n1}']
 
 
+def test_a_line_end_cut_in_two_is_one() -> None:
+    assert data_of([b'data: {"a":\r', b"\ndata: 1}\r", b"\n\r", b"\n"]) == [b'{"a":\n1}']
+
+
+def test_a_mark_at_the_beginning_is_no_data() -> None:
+    assert data_of([b'\xef\xbb\xbfdata: {"a":1}\n\n']) == [b'{"a":1}']
+
+
 def test_a_line_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remit.models.openai_chat.events._MOST_BYTES", 100)
 

@@ -117,6 +117,10 @@ CASES: dict[str, tuple[list[list[Any]], list[tuple[str, dict[str, Any]]]]] = {
         [[entry(0, "call_1", "add", '{"a":1}')], [entry(1, "call_1", "add", '{"a":2}')]],
         SUMS,
     ),
+    "one id for two calls without arguments": (
+        [[entry(0, "call_1", "now", "")], [entry(1, "call_1", "now", "")]],
+        [("now", {}), ("now", {})],
+    ),
     "one id and one index for two calls": (
         [[entry(0, "call_1", "add", '{"a":1}')], [entry(0, "call_1", "add", '{"a":2}')]],
         SUMS,

@@ -192,7 +192,7 @@ def rescued(error: object) -> dict[str, Any] | None:
 
 
 def _arguments(value: object) -> str:
-    if value is None or value == {}:
+    if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value)
 

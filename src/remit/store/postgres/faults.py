@@ -24,14 +24,17 @@ _MEANINGS = {
     "55P03": "stayed locked: look in pg_stat_activity for who keeps the lock",
     "57014": "took too long: look at the load of the server",
 }
+# What keeps a client out has no code: libpq gives words alone.
 _LOGIN = {
     "password authentication failed": "refuses the password: check user and password",
     "no password supplied": "asks for a password: put one into the address, or in PGPASSWORD",
-    "no pg_hba.conf entry": "lets this user in from nowhere here: add a line to pg_hba.conf",
+    "pg_hba.conf": "does not let this user in from here: add a line to pg_hba.conf",
     "authentication failed": "does not let this user in: check user and pg_hba.conf",
+    "permission denied": "refuses this user: grant it CONNECT on the database",
     'role "': "has no such user: check the user, or create it",
     'database "': "does not exist: check the name, or create it with createdb",
-    "permission denied": "refuses this user: grant it CONNECT on the database",
+    "invalid response to SSL": "is no PostgreSQL server: check host and port",
+    "expected authentication request": "is no PostgreSQL server: check host and port",
     "SSL": "and this client do not agree on SSL: check sslmode in the address",
 }
 _PASSING_LOGINS = (
@@ -87,15 +90,13 @@ def _meaning(error: Exception) -> str:
     state = error.sqlstate if isinstance(error, psycopg.Error) else None
     if state is not None:
         return _MEANINGS.get(state, "cannot do this: look at PostgreSQL's own words")
-    text = str(error)
-    if "FATAL" not in text and "SSL" not in text:
-        return _ABSENT
     if takes_nobody_in(error):
         return "takes no connections just now: try again later"
+    text = str(error)
     for words, meaning in _LOGIN.items():
         if words in text:
             return meaning
-    return "lets nobody in: look at PostgreSQL's own words"
+    return "lets nobody in: look at PostgreSQL's own words" if "FATAL" in text else _ABSENT
 
 
 def _words(error: Exception) -> str:

@@ -191,9 +191,9 @@ class PostgresStore:
 
     def _open(self) -> Connections:
         if self._connections is None:
-            raise StoreError(
-                reason=f"the store at {self._address.place} is not open: open it first."
-            )
+            place = self._address.place
+            raise StoreError(reason=f"the store {place} is not open: open it first.")
+        self._connections.check_loop()
         return self._connections
 
     def _now(self) -> datetime:

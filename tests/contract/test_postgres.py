@@ -1,0 +1,283 @@
+"""Laws of the PostgreSQL store alone: its schema, its sessions, and what it costs when idle."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from remit.store.postgres import PostgresStore
+from remit.store.postgres.address import Address
+from remit.store.postgres.statements import Call, statement
+from remit.store.postgres.wire import Unit, Wire
+from remit.store.protocol import Store
+from remit.store.records import Query
+from remit.testing.clock import ManualClock
+from remit.values.clock import SystemClock
+from remit.values.errors import StoreError
+from tests.contract import postgres_processes
+from tests.contract.arrange import (
+    LASTS,
+    PROGRAM,
+    a_run,
+    claim,
+    ended,
+    held,
+    item,
+    join,
+    queued,
+    row,
+)
+from tests.fixtures_postgres import Place, fresh_place
+from tests.fixtures_store import opened
+from tests.journeys.host import DONE, hosting
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def store(place: Place, clock: ManualClock) -> AsyncIterator[Store]:
+    async with opened(PostgresStore(place.address, clock, schema=place.schema)) as store:
+        yield store
+
+
+async def refusal(place: Place) -> str:
+    """Why the store does not open."""
+    with pytest.raises(StoreError) as refused:
+        await PostgresStore(place.address, schema=place.schema).open()
+    return str(refused.value)
+
+
+async def ask(place: Place, question: str) -> Any:
+    """What a session, set up as the store's are, answers."""
+    answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    wire = await Wire.connect(Address.parse(place.address, place.schema))
+    wire.send([Unit([Call(statement("question", question), ())], answered.set_result)], 5)
+    answers = await answered
+    wire.close()
+    if isinstance(answers, Exception):
+        raise answers
+    return answers[0][0][0]
+
+
+@contextmanager
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """The statements that this process sends meanwhile, by name."""
+    sent: Counter[str] = Counter()
+    send = Wire.send
+
+    def count(wire: Wire, units: Sequence[Unit], within: float) -> None:
+        sent.update(call.statement.name.decode() for unit in units for call in unit.calls)
+        send(wire, units, within)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Wire, "send", count)
+        yield sent
+
+
+@contextmanager
+def own_database(place: Place) -> Iterator[Place]:
+    """A database beside that of `place`."""
+    name = f"db_{place.schema}"
+    place.execute(f"CREATE DATABASE {name}")
+    try:
+        yield Place(make_conninfo(place.address, dbname=name), place.schema)
+    finally:
+        place.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_fresh_schemas_can_be_opened_by_eight_processes_at_once(place: Place) -> None:
+    context = multiprocessing.get_context("spawn")
+    gate, results = context.Barrier(8), context.Queue()
+    with own_database(place) as fresh:
+        schemas = [f"s{number}" for number in range(10)]
+        starters = [
+            context.Process(
+                target=postgres_processes.start_together,
+                args=(fresh.address, schemas, f"p{number}", gate, results),
+            )
+            for number in range(8)
+        ]
+        for starter in starters:
+            starter.start()
+        outcomes = [results.get(timeout=50) for _ in range(80)]
+        for starter in starters:
+            starter.join()
+        results.close()
+
+    assert outcomes == ["fine"] * 80
+
+
+async def test_a_newer_schema_is_left_alone(place: Place, store: Store) -> None:
+    await store.close()
+    place.execute("INSERT INTO migrations VALUES (99, now())")
+
+    message = await refusal(place)
+
+    assert "at migration 99" in message
+    assert "up to 1: update remit" in message
+
+
+async def test_another_program_s_schema_is_left_alone(place: Place) -> None:
+    place.execute(f"CREATE SCHEMA {place.schema}")
+    place.execute("CREATE TABLE theirs(x int)")
+
+    assert "another program's tables there: give another schema" in await refusal(place)
+
+    names = place.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace", place.schema
+    )
+    assert names == [("theirs",)]
+
+
+async def test_an_empty_schema_is_a_fresh_store(place: Place) -> None:
+    place.execute(f"CREATE SCHEMA {place.schema}")
+
+    async with opened(PostgresStore(place.address, schema=place.schema)) as store:
+        await queued(store)
+
+
+async def test_two_schemas_are_two_stores(place: Place, store: Store) -> None:
+    run = await queued(store)
+
+    with fresh_place(place.address) as beside:
+        async with opened(PostgresStore(beside.address, schema=beside.schema)) as other:
+            assert await other.get(run) is None
+            await queued(other)
+    assert len(await store.find(Query())) == 1
+
+
+async def test_time_is_the_database_s_own(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    ((now,),) = place.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000000")
+    monkeypatch.setattr(SystemClock, "wall", staticmethod(lambda: 0.0))
+    monkeypatch.setattr(SystemClock, "steady", staticmethod(lambda: 0.0))
+
+    async with opened(PostgresStore(place.address, schema=place.schema)) as store:
+        run = await ended(store)
+        found = await row(store, run)
+        lost = await held(store, worker="w2")
+        place.execute("UPDATE workers SET alive_until = clock_timestamp() WHERE id = 'w2'")
+        assert await store.sweep() == [lost.run]
+        again = await claim(store, lost.run, "w3")
+
+    assert 0 <= found.created - int(now) < 60e6
+    assert found.ended is not None
+    assert found.created < found.ended
+    assert again.since_lost is not None
+    assert 0 <= again.since_lost < 60
+
+
+async def test_what_is_told_as_stored_is_durable_whatever_the_default(place: Place) -> None:
+    with own_database(place) as lax:
+        lax.execute(f"ALTER DATABASE db_{place.schema} SET synchronous_commit = off")
+
+        assert await ask(lax, "SELECT current_setting('synchronous_commit')") == "on"
+
+
+@pytest.mark.parametrize(
+    "setting", ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
+)
+async def test_no_session_waits_for_ever(place: Place, setting: str) -> None:
+    assert await ask(place, f"SELECT current_setting('{setting}')") not in ("0", "")
+
+
+async def test_batches_in_any_order_never_lock_each_other_out(place: Place) -> None:
+    with own_database(place) as alone:
+        stores = [PostgresStore(alone.address) for _ in range(3)]
+        await asyncio.gather(*(store.open() for store in stores))
+        await join(stores[0], "w1")
+        for number in range(24):
+            await queued(stores[0], f"r{number}", thread=f"t{number}")
+        claims = await stores[0].claim("w1", [PROGRAM], format=1, room=24)
+
+        async def hammer(store: Store, dice: random.Random) -> None:
+            for _ in range(60):
+                some = dice.sample(claims, 16)
+                seqs = {one.run: (await row(store, one.run)).seq for one in some}
+                await store.append([item(one, b"x", seq=seqs[one.run]) for one in some])
+
+        async def end(store: Store, dice: random.Random) -> None:
+            for _ in range(60):
+                threads = dice.sample(range(24), 16)
+                ends = [item(claims[n], seq=0, status="failed") for n in threads]
+                await asyncio.gather(
+                    store.append(ends),
+                    *(store.create(a_run(thread=f"t{n}")) for n in threads),
+                )
+
+        work = [
+            task(store, random.Random(n))
+            for n, store in enumerate(stores)
+            for task in (hammer, end)
+        ]
+        await asyncio.gather(*work)
+        await asyncio.gather(*(store.close() for store in stores))
+        ((deadlocks,),) = alone.execute(
+            "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        )
+
+    assert deadlocks == 0
+
+
+async def test_a_locked_run_is_left_to_its_locker(place: Place, store: Store) -> None:
+    first, second = await queued(store), await queued(store)
+    await join(store, "w")
+    with psycopg.connect(place.address) as db:
+        db.execute(f"SELECT FROM {place.schema}.runs WHERE id = %s FOR UPDATE", [first])
+
+        claims = await asyncio.wait_for(store.claim("w", [PROGRAM], format=1, room=2), 2)
+
+    assert [one.run for one in claims] == [second]
+
+
+async def test_a_worker_that_claims_just_now_is_not_swept(
+    place: Place, store: Store, clock: ManualClock
+) -> None:
+    run = await queued(store)
+    await join(store, "w1")
+    with psycopg.connect(place.address) as db:
+        # As a claim that has begun in time and is not yet committed.
+        db.execute(f"SET search_path TO {place.schema}")
+        db.execute("SELECT FROM workers WHERE id = 'w1' FOR KEY SHARE")
+        db.execute("UPDATE runs SET status = 'running', worker = 'w1', token = 1, due = NULL")
+        clock.advance(LASTS)
+        assert await store.sweep() == []
+        db.commit()
+
+    assert await store.sweep() == [run]
+
+
+async def test_an_idle_worker_asks_less_than_once_a_second(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = 120
+
+    async def nothing(_: Any) -> Any:
+        return DONE
+
+    async with hosting(store, clock, nothing):
+        await asyncio.sleep(0.2)
+        with counted(monkeypatch) as sent:
+            for _ in range(seconds):
+                clock.advance(1)
+                await asyncio.sleep(0.02)
+
+    assert sent["beat"] == pytest.approx(seconds / 5, abs=1)
+    assert 0 < sum(sent.values()) < seconds
+
+
+async def test_many_who_ask_at_once_share_few_transactions(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with counted(monkeypatch) as sent:
+        await asyncio.gather(*(queued(store) for _ in range(100)))
+
+    assert sent["make_run"] <= 2

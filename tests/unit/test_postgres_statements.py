@@ -1,0 +1,122 @@
+"""Statements get numbers for names, and values travel in PostgreSQL's own forms."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, Format
+from psycopg.rows import TupleRow
+
+from remit.store.postgres.statements import SQL, Queries, pack, statement, unpack
+from remit.store.sqlite.statements import SQL as SQL_OF_SQLITE
+from tests.fixtures_postgres import shared_address
+
+NOW = datetime(2026, 11, 30, 12, 0, 0, 123456, tzinfo=UTC)
+
+
+def test_each_name_becomes_a_number_with_its_type() -> None:
+    made = statement("s", "SELECT :b::int, :a::text[], :b + 1, x::bigint FROM f(:a)")
+
+    assert made.text == b"SELECT $1::int, $2::text[], $1::int + 1, x::bigint FROM f($2::text[])"
+    assert made.parameters == ("b", "a")
+
+
+@pytest.mark.parametrize("text", ["SELECT :a", "SELECT :a::json", "SELECT :a::int, :b"])
+def test_a_parameter_needs_a_type_that_travels(text: str) -> None:
+    with pytest.raises(ValueError, match="needs one of the known types"):
+        statement("s", text)
+
+
+def test_every_statement_can_be_made() -> None:
+    for name in SQL:
+        if not name.startswith("find"):
+            statement(name, SQL[name])
+
+
+def test_a_test_s_time_takes_the_place_of_the_database_s() -> None:
+    production, test = Queries(), Queries(lambda: NOW)
+    values = {"run": "r", "token": 1, "seq": 2}
+
+    assert b"clock_timestamp()" in production("requeue", **values).statement.text
+    made = test("requeue", **values)
+    assert b"clock_timestamp()" not in made.statement.text
+    assert made.values[made.statement.parameters.index("now")] == NOW.isoformat().encode()
+
+
+def test_a_missing_value_is_noticed() -> None:
+    with pytest.raises(KeyError):
+        Queries()("get")
+
+
+def test_both_sql_stores_use_the_same_names() -> None:
+    ours, theirs = set(SQL), set(SQL_OF_SQLITE)
+
+    assert theirs - ours == {
+        "run_no",  # part of make_run
+        "ask",  # part of pause
+        "write_entry",  # part of each statement that moves a run on
+        "free_thread",  # part of finish and cancel
+        "note_answers",  # part of answer
+        "raise_inbox",  # part of signal
+        "worker_alive",  # part of claim and release
+    }
+    assert ours - theirs == {
+        "append_each",  # many runs at once
+        "claim_run",
+        "lock_held",  # SQLite's writers come one after another, and lock nothing
+        "mark_lapsed",
+        "tell",  # SQLite's readers see that the file has changed
+    }
+
+
+@pytest.fixture
+def db() -> psycopg.Connection[TupleRow]:
+    return psycopg.connect(shared_address(), autocommit=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [
+        ("int", 0),
+        ("int", -(2**31)),
+        ("float8", 0.1),
+        ("float8", 1e300),
+        ("text", None),
+        ("text", ""),
+        ("text", "'\\\"{},ä€😀\n"),
+        ("bytea", None),
+        ("bytea", b""),
+        ("bytea", bytes(range(256))),
+        ("bool", True),
+        ("bool", False),
+        ("timestamptz", NOW),
+        ("timestamptz", NOW.replace(microsecond=0) - timedelta(days=20_000)),
+        ("int[]", []),
+        ("int[]", [1, -2, 2**31 - 1]),
+        ("text[]", []),
+        ("text[]", ["", None, "NULL", '{",\\}']),
+        ("bytea[]", []),
+        ("bytea[]", [b"", None, b"\0\\x", bytes(range(256))]),
+    ],
+)
+def test_what_is_sent_arrives(db: psycopg.Connection[TupleRow], type: str, value: object) -> None:
+    made = statement("s", f"SELECT :value::{type}")
+    encoded = [encode(value) for encode in made.encode]
+
+    result = db.pgconn.exec_params(made.text, encoded, None, made.formats, Format.BINARY)
+
+    if result.status != ExecStatus.TUPLES_OK:
+        raise error_from_result(result)
+    loaded = psycopg.adapt.Transformer(db)
+    loaded.set_pgresult(result)
+    assert loaded.load_row(0, tuple) == (value,)
+    db.close()
+
+
+@pytest.mark.parametrize("text", ["", "a\0b", "\ud800", "ä😀"])
+def test_a_packed_text_comes_back(text: str) -> None:
+    assert unpack(pack(text)) == text
