@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from remit import Agent, LeaseTerms, ToolContext, tool
+from remit import Agent, Budget, LeaseTerms, ToolContext, tool
 from remit.errors import StoreError
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
@@ -315,3 +315,31 @@ async def until(clock: ManualClock, store: Store, run: str, status: str) -> None
         assert row.status in ("queued", "running", "paused")
         await pass_time(clock, 1)
     raise AssertionError(f"the run never is {status}")
+
+
+async def test_waiting_for_a_dead_process_is_no_time_at_work(
+    store: Store, clock: ManualClock
+) -> None:
+    """A budget of seconds is not spent by the grace that a takeover waits for."""
+    desk, other = Desk(), Desk()
+    dying = CrashStore(store, at=None)
+    bounds = Budget(turns=3, seconds=0.2)
+
+    async def life() -> None:
+        agent = clerk([Call("hold", number=1)], desk.tools(), budget=bounds)
+        async with app_of(agent, dying, clock) as app:
+            await app.start("clerk", "x")
+            await soon(desk.held.wait())
+            dying.dead = True
+
+    await dies(life)
+    clock.advance(21)
+    other.opened.set()
+    agent = clerk([Say("done")], other.tools(), budget=bounds)
+    async with app_of(agent, store, clock) as app:
+        (run,) = await app.runs()
+        await asyncio.sleep(0.4)
+        assert other.ran == []
+        clock.advance(5)
+        assert (await ended(app, run.id)).finish == "answer"
+    assert other.ran == [("hold", 1)]

@@ -30,6 +30,22 @@ from remit.values.messages import ToolMessage
 from remit.values.results import Pending
 
 
+class Time:
+    """What is left of the run's time at work for one move. Waiting for what another process may
+    have left running is no work: it moves the end."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.limit = asyncio.timeout(seconds)
+        self._waited = 0.0
+
+    def extend(self, seconds: float) -> None:
+        """Give the move `seconds` more. Waits side by side count once, as the longest of them."""
+        end = self.limit.when()
+        if end is not None and seconds > self._waited:
+            self.limit.reschedule(end + seconds - self._waited)
+            self._waited = seconds
+
+
 class Ready(msgspec.Struct, frozen=True):
     """The call may run, with these checked arguments."""
 
@@ -57,9 +73,10 @@ class Actor:
         self._has_deps = plan.deps is None
         self._news = asyncio.Event()
 
-    async def act(self, state: AgentState) -> list[Ask]:
+    async def act(self, state: AgentState, time: Time) -> list[Ask]:
         """Give every open call its result, or a question to wait with. The questions are given
         back in call order; every other call has run, and its result is recorded."""
+        self._time = time
         turn = len(state.turns) - 1
         before = state.calls_asked - len(state.open_calls)
         todo = [
@@ -172,6 +189,7 @@ class Actor:
         longest = self._run.hold.grace
         if not tool.is_async and tool.seconds is not None:
             longest = max(longest, tool.seconds)
+        self._time.extend(self._run.rest(longest))
         await self._run.outwait(longest)
 
     def _context(self, turn: int, call: Call) -> ToolContext[Any]:

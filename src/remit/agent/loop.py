@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, assert_never
 
 import msgspec
 
 from remit.agent import prompt
-from remit.agent.act import Actor
+from remit.agent.act import Actor, Time
 from remit.agent.budget import Budget, spent
 from remit.agent.plan import Plan
 from remit.agent.state import AgentState, conversation
@@ -96,15 +95,15 @@ class AgentProgram:
     ) -> bool:
         """Make the move; False if the budget's time ended before it."""
         limit = self.plan.budget.limit_seconds
+        time = Time(None if limit is None else max(limit - state.seconds, 0.0))
         if limit is None:
-            await self._move(move, run, state, past, actor)
+            await self._move(move, run, state, past, actor, time)
             return True
-        clock = asyncio.timeout(max(limit - state.seconds, 0.0))
         try:
-            async with clock:
-                await self._move(move, run, state, past, actor)
+            async with time.limit:
+                await self._move(move, run, state, past, actor, time)
         except TimeoutError:
-            if not clock.expired():
+            if not time.limit.expired():
                 raise
             return False
         return True
@@ -116,6 +115,7 @@ class AgentProgram:
         state: AgentState,
         past: Sequence[Message],
         actor: Actor,
+        time: Time,
     ) -> None:
         match move:
             case Think():
@@ -123,7 +123,7 @@ class AgentProgram:
                 request = prompt.build(plan.instructions, self._specs, past, state, plan.max_output)
                 await think(run, len(state.turns), plan.model, request)
             case Act():
-                waiting = await actor.act(state)
+                waiting = await actor.act(state, time)
                 if waiting:
                     run.pause(waiting)
             case _:

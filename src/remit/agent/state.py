@@ -108,7 +108,7 @@ class AgentState:
             case Finished():
                 self.asks = {}
                 left = [call for call in self.open_calls if call.id not in self.results]
-                self.closed = tuple((call, not_run(call, _why_not(fact))) for call in left)
+                self.closed = tuple((call, cut_off(call, _why_not(fact))) for call in left)
                 self.results.update((call.id, result) for call, result in self.closed)
                 self._complete_turn()
                 self.finished = fact
@@ -208,6 +208,12 @@ def conversation(run_id: str, facts: Iterable[AnyFact]) -> Sequence[Message]:
 def not_run(call: Call, why: str) -> ToolMessage:
     """The result of a call that did not run."""
     return ToolMessage(call.id, call.name, f"Not run: {why}.", "not_run")
+
+
+def cut_off(call: Call, why: str) -> ToolMessage:
+    """The result of a call that had none when its run ended; nobody can tell whether it began."""
+    text = f"Not run to its end: {why}. If it had begun, it may have taken effect: check first."
+    return ToolMessage(call.id, call.name, text, "not_run")
 
 
 def _why_not(end: Finished) -> str:

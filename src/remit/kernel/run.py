@@ -129,13 +129,18 @@ class ActiveRun:
         """Leave the run until every question is answered."""
         raise PauseWanted(asks)
 
+    def rest(self, seconds: float) -> float:
+        """For how many seconds more a former holder's lease has not been over for `seconds`, so
+        that what it left running may still go on."""
+        if self._lost_at is None:
+            return 0.0
+        return max(self._lost_at + seconds - self.clock.steady(), 0.0)
+
     async def outwait(self, seconds: float) -> None:
-        """Wait until a former holder's lease has been over for `seconds`, so that what it left
-        running has come to its end."""
-        if self._lost_at is not None:
-            rest = self._lost_at + seconds - self.clock.steady()
-            if rest > 0:
-                await self.clock.sleep(rest)
+        """Wait for the `rest`. Raises LeaseLost or Leaving where nothing may begin after it."""
+        rest = self.rest(seconds)
+        if rest > 0:
+            await self.clock.sleep(rest)
         self.check()
 
     def check(self) -> None:

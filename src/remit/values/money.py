@@ -21,4 +21,3 @@ def amount(value: Amount, name: str) -> Decimal:
     if isinstance(value, bool) or not exact.is_finite() or exact < 0:
         raise ConfigError(f"{name} must be a finite number of at least 0, not {value!r}")
     return exact
-

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
-
-import psycopg
 
 from remit.store.postgres.address import Address
 from remit.store.postgres.faults import (
@@ -26,6 +25,7 @@ from remit.store.postgres.wire import Rows, Unit, Wire
 
 T = TypeVar("T")
 
+_log = logging.getLogger("remit.store")
 _LONGEST_ANSWER = 30.0
 
 
@@ -88,10 +88,6 @@ class Lane:
         """The server's process id for the connection, if it is open."""
         return None if self._wire is None else self._wire.session
 
-    async def open(self) -> None:
-        """Open the connection now; raises psycopg.Error or TimeoutError where that fails."""
-        self._use(await Wire.connect(self._address, self._rung))
-
     def take(self, order: Order[Any]) -> None:
         self._waiting.append(order)
         self._go_soon()
@@ -105,7 +101,7 @@ class Lane:
             self._opening.cancel()
             await asyncio.wait([self._opening])
         if self._wire is not None:
-            self._wire.broken = lambda: None
+            self._wire.broken = lambda _: None
             self._wire.close()
             self._wire = None
 
@@ -113,8 +109,9 @@ class Lane:
         self._wire = wire
         wire.broken = self._broke
 
-    def _broke(self) -> None:
+    def _broke(self, why: str) -> None:
         self._wire = None
+        _log.warning("a connection to the database %s broke: %s", self._address.place, why)
         if self._lost is not None:
             self._lost()
 
@@ -234,7 +231,7 @@ class Lane:
             tries += 1
             try:
                 self._use(await Wire.connect(self._address, self._rung))
-            except (psycopg.Error, TimeoutError) as error:
+            except Exception as error:
                 self._refuse(error, may_come_back(error))
                 if self._waiting:
                     await asyncio.sleep(_pause(tries))

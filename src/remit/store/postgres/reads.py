@@ -53,8 +53,7 @@ def find(sql: Queries, query: Query) -> Plan:
         "before": query.before,
     }
     given = {name: value for name, value in conditions.items() if value is not None}
-    parts = ["find", *(f"find_{name}" for name in given), "find_limit"]
-    call = sql.joined(parts, **given, limit=max(query.limit, 0))
+    call = sql.joined("find", [*given, "limit"], **given, limit=max(query.limit, 0))
     return Plan([call], lambda rows: [[_run_row(row) for row in rows[0]]])
 
 

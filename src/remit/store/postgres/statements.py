@@ -14,6 +14,7 @@ _PARAMETER = re.compile(r"(?<!:):([a-z]+)\b(?:::([a-z0-9]+(?:\[\])?))?")
 _THE_TIME = "clock_timestamp()"
 _TEXT, _BINARY = 0, 1
 _OID_OF_TEXT, _OID_OF_BYTEA = 25, 17
+_LONGEST_NAME = 63
 
 
 class Statement(NamedTuple):
@@ -36,8 +37,11 @@ class Call(NamedTuple):
 def statement(name: str, text: str) -> Statement:
     """The statement whose parameters `text` writes as `:name::type`, the type at least once.
 
-    Raises ValueError where a type is missing or none that travels here.
+    Raises ValueError where a type is missing or none that travels here, and for a long name:
+    the server tells statements apart by 63 bytes.
     """
+    if len(name) > _LONGEST_NAME:
+        raise ValueError(f"the name {name!r} is too long")
     types: dict[str, str] = {}
     for parameter, type in _PARAMETER.findall(text):
         types[parameter] = type or types.get(parameter, "")
@@ -80,12 +84,13 @@ class Queries:
             ),
         )
 
-    def joined(self, names: Sequence[str], /, **values: Any) -> Call:
-        """A call of the statement that the named parts make together."""
-        name = " ".join(names)
-        if name not in self._made:
-            self._make(name, "\n".join(SQL[part] for part in names))
-        return self(name, **values)
+    def joined(self, name: str, parts: Sequence[str], /, **values: Any) -> Call:
+        """A call of the statement `name` with its `parts`, each of which is `name_part`."""
+        whole = " ".join([name, *parts])
+        if whole not in self._made:
+            texts = [SQL[name], *(SQL[f"{name}_{part}"] for part in parts)]
+            self._make(whole, "\n".join(texts))
+        return self(whole, **values)
 
     def _make(self, name: str, text: str) -> Statement:
         if self._now is not None:

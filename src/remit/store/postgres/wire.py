@@ -48,7 +48,7 @@ class _Flight:
 
 
 class Wire:
-    """An open connection. `broken` is called once, when it is gone; `rung` with the process id
+    """An open connection. `broken` is told once why it is gone; `rung` is told the process id
     of each session whose notification comes."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Wire:
         self._prepared: set[bytes] = set()
         self._flights: deque[_Flight] = deque()
         self._limit: asyncio.TimerHandle | None = None
-        self.broken: Callable[[], None] = lambda: None
+        self.broken: Callable[[str], None] = lambda _: None
         self.open = True
         self.session = self._pgconn.backend_pid
         self._pgconn.enter_pipeline_mode()
@@ -174,7 +174,10 @@ class Wire:
         with suppress(psycopg.Error):
             self._pgconn.finish()
         flights, self._flights = self._flights, deque()
-        self.broken()
+        # The server's own last words, if there are any, tell more than that it hung up.
+        if flights and flights[0].error is not None:
+            why = str(flights[0].error)
+        why = " ".join(why.split())
+        self.broken(why)
         for flight in flights:
-            words = f"{flight.error}" if flight.error else why
-            flight.unit.done(BrokenError(" ".join(words.split())))
+            flight.unit.done(BrokenError(why))
