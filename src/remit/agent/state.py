@@ -106,9 +106,13 @@ class AgentState:
             case Answered():
                 self._answer(fact)
             case Finished():
+                waiting = {asked.id for asked in self.pending}
                 self.asks = {}
                 left = [call for call in self.open_calls if call.id not in self.results]
-                self.closed = tuple((call, cut_off(call, _why_not(fact))) for call in left)
+                self.closed = tuple(
+                    (call, (not_run if call.id in waiting else cut_off)(call, _why_not(fact)))
+                    for call in left
+                )
                 self.results.update((call.id, result) for call, result in self.closed)
                 self._complete_turn()
                 self.finished = fact
