@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from typing import Any
 
 import psycopg
@@ -155,6 +156,24 @@ async def test_two_schemas_are_two_stores(place: Place, store: Store) -> None:
     assert len(await store.find(Query())) == 1
 
 
+async def test_every_mixture_of_conditions_can_be_asked_for(store: Store) -> None:
+    run = await queued(store, user="u", tenant="x", thread="t")
+    later = await queued(store)
+    conditions: dict[str, Any] = {
+        "status": "queued",
+        "names": ("greeter",),
+        "user": "u",
+        "tenant": "x",
+        "thread": "t",
+        "before": later,
+    }
+
+    for count in range(7):
+        for names in combinations(conditions, count):
+            found = await store.find(Query(**{name: conditions[name] for name in names}))
+            assert found[-1].id == run
+
+
 async def test_time_is_the_database_s_own(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     ((now,),) = place.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000000")
     monkeypatch.setattr(SystemClock, "wall", staticmethod(lambda: 0.0))
@@ -175,11 +194,19 @@ async def test_time_is_the_database_s_own(place: Place, monkeypatch: pytest.Monk
     assert 0 <= again.since_lost < 60
 
 
-async def test_what_is_told_as_stored_is_durable_whatever_the_default(place: Place) -> None:
+async def test_the_database_s_defaults_weaken_nothing(place: Place) -> None:
     with own_database(place) as lax:
-        lax.execute(f"ALTER DATABASE db_{place.schema} SET synchronous_commit = off")
+        for setting, value in (
+            ("synchronous_commit", "off"),
+            ("default_transaction_isolation", "serializable"),
+            ("search_path", "elsewhere"),
+        ):
+            lax.execute(f"ALTER DATABASE db_{place.schema} SET {setting} = {value}")
 
+        async with opened(PostgresStore(lax.address)) as store:
+            await ended(store)
         assert await ask(lax, "SELECT current_setting('synchronous_commit')") == "on"
+        assert await ask(lax, "SELECT current_setting('transaction_isolation')") == "read committed"
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,12 @@ def test_a_parameter_needs_a_type_that_travels(text: str) -> None:
         statement("s", text)
 
 
+def test_a_name_that_the_server_would_cut_is_refused() -> None:
+    assert statement("s" * 63, "SELECT 1")
+    with pytest.raises(ValueError, match="too long"):
+        statement("s" * 64, "SELECT 1")
+
+
 def test_every_statement_can_be_made() -> None:
     for name in SQL:
         if not name.startswith("find"):

@@ -163,6 +163,29 @@ def test_a_model_that_goes_with_its_loop_leaves_nothing_open() -> None:
     gc.collect()  # what was left open would warn here, and a warning is an error
 
 
+async def test_a_model_that_goes_long_before_its_loop_is_closed_soon() -> None:
+    async with loopback(HI) as server:
+        asking = model(server, timeout=5)
+        await chunks_of(asking)
+        client = await asking._clients.open()
+        del asking
+        async with asyncio.timeout(5):
+            while not client.is_closed():
+                gc.collect()
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("rounds", range(5))
+async def test_a_model_that_goes_in_its_loops_last_moments_leaves_nothing_open(rounds: int) -> None:
+    async with loopback(*[HI] * 4) as server:
+        asking = model(server)
+        await asyncio.gather(*(chunks_of(asking) for _ in range(4)))
+        del asking
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+            gc.collect()
+
+
 async def test_calls_side_by_side_share_one_client() -> None:
     async with loopback(*[HI] * 5) as server:
         asking = model(server)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import weakref
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any
 
 from remit.values.errors import ConfigError
 
 _CONNECT_SECONDS = 10.0
+_LET_GO_SECONDS = 1.0
+_NEVER_SECONDS = 1e8
 _NO_KEY = "none"
 
 
@@ -38,9 +42,19 @@ class Clients:
                 # Loading the SDK takes half a second, in which other runs go on.
                 held.client = await asyncio.to_thread(self._make)
                 if self._own is None:
-                    held.end = held.until_the_end()
-                    await anext(held.end)
+                    await self._hold(loop, held.client)
         return held.client
+
+    async def _hold(self, loop: asyncio.AbstractEventLoop, client: Any) -> None:
+        """Have `client` closed with its loop, or soon after this object is gone.
+
+        The loop holds on to the generator by a timer that never comes: one that is dropped in
+        a loop's last moments would be closed by a task that nobody waits for.
+        """
+        end = _closing(client)
+        await anext(end)
+        anchor = loop.call_later(_NEVER_SECONDS, id, end)
+        weakref.finalize(self, _let_go, loop, anchor).atexit = False
 
     def _make(self) -> Any:
         try:
@@ -74,15 +88,16 @@ class _Held:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.client: Any = None
-        self.end: AsyncGenerator[None, None] | None = None
 
-    async def until_the_end(self) -> AsyncGenerator[None, None]:
-        """Close the client when its loop ends its generators, as loops do before they close.
 
-        It holds on to itself: dropped with the model in a loop's last moments, it would be
-        closed by a task that nobody waits for.
-        """
-        try:
-            yield
-        finally:
-            await self.client.close()
+async def _closing(client: Any) -> AsyncGenerator[None, None]:
+    """Close `client` when its loop ends its generators, as loops do before they close."""
+    try:
+        yield
+    finally:
+        await client.close()
+
+
+def _let_go(loop: asyncio.AbstractEventLoop, anchor: asyncio.TimerHandle) -> None:
+    with suppress(RuntimeError):  # the loop is closed, and the client with it
+        loop.call_soon_threadsafe(loop.call_later, _LET_GO_SECONDS, anchor.cancel)

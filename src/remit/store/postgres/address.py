@@ -31,6 +31,7 @@ _USUAL = {
 # Plans are made once: with seldom more than one row a run there is nothing better to find, and a
 # plan from when the tables were empty must not read them whole for ever.
 _SETTINGS = {
+    "default_transaction_isolation": "read committed",
     "statement_timeout": "15s",
     "lock_timeout": "5s",
     "idle_in_transaction_session_timeout": "10s",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from remit.store.bells import Bells
 from remit.store.postgres import schema
@@ -14,8 +14,8 @@ from remit.store.postgres.news import News
 from remit.store.postgres.statements import Queries
 from remit.values.errors import StoreError
 
-T = TypeVar("T")
-Draw = Callable[[Queries, T], Plan]
+Draw = Callable[[Queries, Any], Plan]
+"""Makes a plan of what is asked."""
 
 
 class Connections:
@@ -31,7 +31,7 @@ class Connections:
         self._looker = Lane(address)
         self._reader = Lane(address)
         self.news = News(address, sql, bells)
-        self._shared: dict[Draw[Any], Callable[[Sequence[Any]], Plan]] = {}
+        self._shared: dict[Draw, Callable[[Sequence[Any]], Plan]] = {}
 
     @classmethod
     async def open(cls, address: Address, sql: Queries, patience: float, bells: Bells) -> Self:
@@ -49,21 +49,21 @@ class Connections:
 
     async def write(
         self,
-        draw: Draw[Any],
+        draw: Draw,
         asked: Any,
         *,
         told: Callable[[], None] | None = None,
         again: bool = False,
     ) -> Any:
         """What `draw` plans for `asked`, in a transaction of its own that is durable when this
-        returns. With `again` it may be carried out twice without harm."""
-        order = self._order(lambda all: draw(self._sql, *all), asked, again)
-        order.told = told
-        return await self._take(self._writer, order)
+        returns. `told` is called when it is, or may be; with `again` it may be carried out twice.
+        """
+        alone = self._alone(draw)
+        return await self._take(self._writer, alone, asked, told=told, again=again)
 
     async def write_together(
         self,
-        draw: Draw[Sequence[Any]],
+        draw: Draw,
         asked: Any,
         *,
         size: int,
@@ -74,19 +74,17 @@ class Connections:
         shared = self._shared.get(draw)
         if shared is None:
             shared = self._shared[draw] = lambda all: draw(self._sql, all)
-        order = self._order(shared, asked, again)
-        order.shared, order.size, order.told = True, size, told
-        return await self._take(self._writer, order)
+        return await self._take(
+            self._writer, shared, asked, told=told, again=again, size=size, shared=True
+        )
 
-    async def look(self, draw: Draw[Any], asked: Any) -> Any:
+    async def look(self, draw: Draw, asked: Any) -> Any:
         """What `draw` plans for `asked`, which reads a few rows by their keys."""
-        order = self._order(lambda all: draw(self._sql, *all), asked, True)
-        return await self._take(self._looker, order)
+        return await self._take(self._looker, self._alone(draw), asked, again=True)
 
-    async def read(self, draw: Draw[Any], asked: Any) -> Any:
+    async def read(self, draw: Draw, asked: Any) -> Any:
         """What `draw` plans for `asked`, which only reads."""
-        order = self._order(lambda all: draw(self._sql, *all), asked, True)
-        return await self._take(self._reader, order)
+        return await self._take(self._reader, self._alone(draw), asked, again=True)
 
     async def close(self) -> None:
         """Finish what waits, then let go of the connections."""
@@ -94,10 +92,13 @@ class Connections:
         for lane in (self._looker, self._reader, self.news):
             await lane.stop()
 
-    def _order(self, draw: Callable[[Sequence[Any]], Plan], asked: Any, again: bool) -> Order[Any]:
-        future = self._loop.create_future()
-        return Order(draw, asked, future, self._loop.time() + self._patience, again)
+    def _alone(self, draw: Draw) -> Callable[[Sequence[Any]], Plan]:
+        return lambda all: draw(self._sql, *all)
 
-    async def _take(self, lane: Lane, order: Order[Any]) -> Any:
-        lane.take(order)
-        return await order.future
+    async def _take(
+        self, lane: Lane, draw: Callable[[Sequence[Any]], Plan], asked: Any, **marks: Any
+    ) -> Any:
+        future: asyncio.Future[Any] = self._loop.create_future()
+        deadline = self._loop.time() + self._patience
+        lane.take(Order(draw, asked, future, deadline, **marks))
+        return await future

@@ -35,7 +35,8 @@ _LOGIN = {
     'database "': "does not exist: check the name, or create it with createdb",
     "invalid response to SSL": "is no PostgreSQL server: check host and port",
     "expected authentication request": "is no PostgreSQL server: check host and port",
-    "SSL": "and this client do not agree on SSL: check sslmode in the address",
+    "does not support SSL": "speaks no SSL: check sslmode in the address",
+    "certificate": "shows no certificate that holds: check sslmode and sslrootcert",
 }
 _PASSING_LOGINS = (
     "starting up",
@@ -64,9 +65,7 @@ def takes_nobody_in(error: Exception) -> bool:
 
 def may_come_back(error: Exception) -> bool:
     """Whether a server that could not be reached may be there a moment later."""
-    if isinstance(error, psycopg.Error) and error.sqlstate is not None:
-        return error.sqlstate[:2] in ("08", "53", "57")
-    return takes_nobody_in(error) or "FATAL" not in str(error)
+    return takes_nobody_in(error) or not any(words in str(error) for words in _LOGIN)
 
 
 def explained(error: Exception, place: str) -> Exception:

@@ -17,7 +17,11 @@ from remit.values.errors import StoreError
 _OLDEST = 140000
 _PAUSE = 0.25
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('remit/' || %s, 0))"
-_LIMITS = "SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '60s'"
+_BEGIN = """
+SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+SET LOCAL lock_timeout = '60s';
+SET LOCAL statement_timeout = '60s'
+"""
 _LOOK = """
 SELECT to_regclass(quote_ident(%(schema)s) || '.migrations') IS NOT NULL,
   EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -91,7 +95,7 @@ async def _version(connection: Connection, address: Address) -> int:
 async def _migrate(connection: Connection, address: Address) -> None:
     schema = sql.Identifier(address.schema)
     async with connection.transaction():
-        await connection.execute(_LIMITS)
+        await connection.execute(_BEGIN)
         await connection.execute(_LOCK, [address.schema])
         # Another process may have migrated it since.
         version = await _version(connection, address)
