@@ -89,7 +89,6 @@ class App:
             raise ConfigError(
                 f"store must be an address, like 'sqlite:///desk.db', or a Store, not {store!r}"
             )
-        self._bus = MemoryBus()
         self._tasks: asyncio.TaskGroup | None = None
         self._forget_signal: Callable[[], None] = _nothing
 
@@ -99,6 +98,7 @@ class App:
         driven = list(self._agents) if self._work else []
         self._programs = [AgentProgram(agent.plan(self._grant, self._deps)) for agent in driven]
         await self._store.open()
+        self._bus = MemoryBus()
         place = Place(
             store=self._store,
             programs={program.key: program for program in self._programs},

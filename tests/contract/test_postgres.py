@@ -20,7 +20,7 @@ from remit.store.postgres.address import Address
 from remit.store.postgres.statements import Call, statement
 from remit.store.postgres.wire import Unit, Wire
 from remit.store.protocol import Store
-from remit.store.records import Query
+from remit.store.records import Appended, Busy, Claim, Fenced, Query
 from remit.testing.clock import ManualClock
 from remit.values.clock import SystemClock
 from remit.values.errors import StoreError
@@ -36,6 +36,7 @@ from tests.contract.arrange import (
     join,
     queued,
     row,
+    write,
 )
 from tests.fixtures_postgres import Place, fresh_place
 from tests.fixtures_store import opened
@@ -216,42 +217,77 @@ async def test_no_session_waits_for_ever(place: Place, setting: str) -> None:
     assert await ask(place, f"SELECT current_setting('{setting}')") not in ("0", "")
 
 
-async def test_batches_in_any_order_never_lock_each_other_out(place: Place) -> None:
+async def test_writes_in_any_order_never_lock_each_other_out(place: Place) -> None:
+    count, dice = 24, random.Random(5)
+
+    def some() -> list[int]:
+        return dice.sample(range(count), count - 4)
+
+    async def appends(store: Store, claims: Sequence[Claim]) -> None:
+        for seq in range(1, 5):
+            await store.append([item(claims[n], b"x", seq=seq) for n in some()])
+
+    async def ends(store: Store, claims: Sequence[Claim]) -> None:
+        for seq in range(1, 5):
+            await store.append([item(claims[n], seq=seq, status="failed") for n in some()])
+
+    async def cancels(store: Store, claims: Sequence[Claim]) -> None:
+        await asyncio.gather(*(store.cancel(claims[n].run, b"", 1, b"") for n in some()))
+
+    async def starts(store: Store, number: int) -> None:
+        await asyncio.gather(*(store.create(a_run(thread=f"{number}.{n}")) for n in some()))
+
     with own_database(place) as alone:
-        stores = [PostgresStore(alone.address) for _ in range(3)]
-        await asyncio.gather(*(store.open() for store in stores))
-        await join(stores[0], "w1")
-        for number in range(24):
-            await queued(stores[0], f"r{number}", thread=f"t{number}")
-        claims = await stores[0].claim("w1", [PROGRAM], format=1, room=24)
-
-        async def hammer(store: Store, dice: random.Random) -> None:
-            for _ in range(60):
-                some = dice.sample(claims, 16)
-                seqs = {one.run: (await row(store, one.run)).seq for one in some}
-                await store.append([item(one, b"x", seq=seqs[one.run]) for one in some])
-
-        async def end(store: Store, dice: random.Random) -> None:
-            for _ in range(60):
-                threads = dice.sample(range(24), 16)
-                ends = [item(claims[n], seq=0, status="failed") for n in threads]
-                await asyncio.gather(
-                    store.append(ends),
-                    *(store.create(a_run(thread=f"t{n}")) for n in threads),
-                )
-
-        work = [
-            task(store, random.Random(n))
-            for n, store in enumerate(stores)
-            for task in (hammer, end)
-        ]
-        await asyncio.gather(*work)
-        await asyncio.gather(*(store.close() for store in stores))
+        a, b, c = [PostgresStore(alone.address) for _ in range(3)]
+        await asyncio.gather(a.open(), b.open(), c.open())
+        await join(a, "w1")
+        for number in range(15):
+            for n in range(count):
+                await queued(a, thread=f"{number}.{n}")
+            claims = await a.claim("w1", [PROGRAM], format=1, room=count)
+            await asyncio.gather(
+                appends(a, claims),
+                ends(b, claims),
+                cancels(c, claims),
+                *(starts(store, number + one) for one in (0, 1000) for store in (a, b, c)),
+            )
+            await a.claim("w1", [PROGRAM], format=1, room=1000)
         ((deadlocks,),) = alone.execute(
             "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
         )
+        await asyncio.gather(a.close(), b.close(), c.close())
 
     assert deadlocks == 0
+
+
+async def test_a_start_waits_for_another_s_on_its_thread(place: Place, store: Store) -> None:
+    await ended(store, thread="t")
+    with psycopg.connect(place.address) as db:
+        db.execute(f"UPDATE {place.schema}.threads SET live = 'another'".encode())
+        starting = asyncio.create_task(store.create(a_run(thread="t")))
+        await asyncio.sleep(0.1)
+        assert not starting.done()
+        db.commit()
+
+    assert await starting == Busy("another")
+
+
+async def test_a_batch_is_held_to_the_laws_of_one(store: Store, clock: ManualClock) -> None:
+    lost = [await held(store, worker="a") for _ in range(3)]
+    clock.advance(LASTS)
+    await store.sweep()
+    fine, other, waiting = [await claim(store, one.run, "b") for one in lost]
+    await write(store, item(waiting, status="paused"))
+
+    outcomes = await store.append(
+        [item(fine, format=2), item(other), item(lost[2], status="paused", asks=("k",))]
+    )
+
+    assert outcomes == [Appended(2, 0), Appended(2, 0), Fenced()]
+    assert [(await row(store, one.run)).deaths for one in (fine, other)] == [0, 0]
+    assert (await row(store, waiting.run)).status == "paused"
+    await store.release("b", fine.run, fine.token)
+    assert await store.claim("b", [PROGRAM], format=1, run=fine.run) == []
 
 
 async def test_a_locked_run_is_left_to_its_locker(place: Place, store: Store) -> None:

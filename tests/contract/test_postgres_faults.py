@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 
@@ -207,18 +207,21 @@ def steps(effects: Counter[str]) -> Drive:
 
 
 @asynccontextmanager
-async def meanwhile(fault: Callable[[], None], every: float) -> AsyncIterator[None]:
-    """Again and again, while the block lasts."""
+async def meanwhile(fault: Callable[[], None], every: float, times: int) -> AsyncIterator[None]:
+    """So many times, while the block lasts."""
+    over = asyncio.Event()
 
     async def strike() -> None:
-        while True:
-            await asyncio.sleep(random.uniform(0.5, 1.5) * every)
+        for _ in range(times):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), random.uniform(0.5, 1.5) * every)
+                return
             await asyncio.to_thread(fault)
 
     async with asyncio.TaskGroup() as tasks:
-        striking = tasks.create_task(strike())
+        tasks.create_task(strike())
         yield
-        striking.cancel()
+        over.set()
 
 
 async def run_all(store: Store, effects: Counter[str]) -> None:
@@ -252,7 +255,7 @@ async def test_killed_connections_lose_nothing_and_double_nothing(place: Place) 
 
     async with (
         opened(PostgresStore(address, schema=place.schema)) as store,
-        meanwhile(kill, 0.06),
+        meanwhile(kill, 0.06, 40),
     ):
         await run_all(store, Counter())
     assert len(killed) > 5
@@ -268,7 +271,7 @@ async def test_a_restarted_server_loses_nothing_and_doubles_nothing(server: Serv
         restarts += 1
 
     async with opened(PostgresStore(server.address)) as store:
-        async with meanwhile(restart, 0.15):
+        async with meanwhile(restart, 0.2, 3):
             await run_all(store, Counter())
         assert restarts >= 1
         again = await held(store)

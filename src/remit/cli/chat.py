@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +18,8 @@ from remit.cli import output, status, wire
 from remit.cli.lines import Interrupted, Lines
 from remit.cli.models import Wanted, ready
 from remit.cli.wording import money, one_line, shown
+from remit.models.protocol import Model
+from remit.models.request import Chunk, ModelRequest
 from remit.values import ids
 from remit.values.events import DoneEvent, Event, TextEvent, TurnEvent
 from remit.values.results import Run
@@ -32,6 +37,38 @@ class Options:
     thread: str | None = None
     turns: int = 8
     json: bool = False
+
+
+class Gate:
+    """A model that says nothing before anybody listens."""
+
+    def __init__(self, model: Model) -> None:
+        self.name = model.name
+        self.card = model.card
+        self._model = model
+        self._free = asyncio.Event()
+        self._free.set()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        """The model's answer, once the gate is open."""
+        await self._free.wait()
+        stream = self._model.stream(request)
+        async with aclosing(stream) as chunks:  # type: ignore[type-var]  # adapters are generators
+            async for chunk in chunks:
+                yield chunk
+
+    def open(self) -> None:
+        """Somebody listens."""
+        self._free.set()
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """Closed from here on, until it is opened or the block is left."""
+        self._free.clear()
+        try:
+            yield
+        finally:
+            self._free.set()
 
 
 class Listener(Protocol):
@@ -57,10 +94,11 @@ async def chat(options: Options) -> int:
     """
     # What a run failed of is told below; the log would only say it again.
     logging.getLogger("remit").addHandler(logging.NullHandler())
-    model = await ready(options.model)
+    gate = Gate(await ready(options.model))
     agent = Agent[None, str](
         name=NAME,
-        model=model,
+        version=_version(options),
+        model=gate,
         instructions=options.instructions,
         budget=Budget(turns=options.turns),
     )
@@ -71,11 +109,20 @@ async def chat(options: Options) -> int:
         with lines.taking_interrupts():
             try:
                 while (text := await _line(lines, listener)) is not None:
-                    run = await _answer(app, listener, lines, (text, thread))
-                    code = code or status.of_run(run.status, run.finish)
+                    with gate.closed():
+                        run = await app.start(NAME, text, thread=thread)
+                        ended = await _answer(app, gate, listener, lines, run)
+                    code = code or status.of_run(ended.status, ended.finish)
             except Interrupted:
                 return status.INTERRUPTED
     return code
+
+
+def _version(options: Options) -> str:
+    """Of two chats on one store each drives its own runs, unless they are set up the same."""
+    model = options.model
+    told = "\0".join((model.name, model.base_url or "", options.instructions, str(options.turns)))
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
 async def _line(lines: Lines, listener: Listener) -> str | None:
@@ -83,19 +130,26 @@ async def _line(lines: Lines, listener: Listener) -> str | None:
     return await lines.next()
 
 
-async def _answer(app: App, listener: Listener, lines: Lines, asked: tuple[str, str]) -> Run:
+async def _answer(app: App, gate: Gate, listener: Listener, lines: Lines, run: str) -> Run:
     """One message's run, shown as it goes. Ctrl-C cancels it, and the conversation goes on."""
-    text, thread = asked
-    run = await app.start(NAME, text, thread=thread)
     with lines.busy() as pressed:
         async with asyncio.TaskGroup() as tasks:
             cancelling = tasks.create_task(_cancel_on(pressed, app, run))
+            tasks.create_task(_open_when_read(app, gate, run))
             async for event in app.events(run):
                 listener.hear(event)
             cancelling.cancel()
     ended = await app.get(run)
     listener.close(ended)
     return ended
+
+
+async def _open_when_read(app: App, gate: Gate, run: str) -> None:
+    """Let the model speak once its words are listened to: reading a run twice takes longer than
+    the one read after which its events are."""
+    await app.get(run)
+    await app.get(run)
+    gate.open()
 
 
 async def _cancel_on(pressed: asyncio.Event, app: App, run: str) -> None:

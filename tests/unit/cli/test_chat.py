@@ -11,6 +11,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +136,36 @@ async def test_what_cannot_work_is_told_before_the_first_message() -> None:
         assert err.count("\n") == 1
 
 
+@dataclass
+class Terminal:
+    """A chat in a terminal, seen from the other end of it."""
+
+    process: Process
+    end: int
+    left: bytes = b""
+    """What was shown and not yet looked at."""
+
+    def write(self, keys: str) -> None:
+        os.write(self.end, keys.encode())
+
+    def interrupt(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+
+    async def until(self, words: str) -> str:
+        """What is shown up to `words`."""
+        while words.encode() not in self.left:
+            self.left += await asyncio.wait_for(asyncio.to_thread(os.read, self.end, 1024), 20)
+        shown, found, self.left = self.left.partition(words.encode())
+        return (shown + found).decode()
+
+    async def gone(self) -> int:
+        """The exit status."""
+        return await asyncio.wait_for(self.process.wait(), 20)
+
+
 @asynccontextmanager
-async def terminal(server: Loopback, *words: str) -> AsyncIterator[tuple[Process, int]]:
-    """A chat in a terminal of its own, and this end of it."""
+async def terminal(server: Loopback, *words: str) -> AsyncIterator[Terminal]:
+    """A chat in a terminal of its own."""
     ours, theirs = pty.openpty()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -150,7 +178,7 @@ async def terminal(server: Loopback, *words: str) -> AsyncIterator[tuple[Process
     )
     os.close(theirs)
     try:
-        yield process, ours
+        yield Terminal(process, ours)
     finally:
         if process.returncode is None:
             process.kill()
@@ -158,52 +186,49 @@ async def terminal(server: Loopback, *words: str) -> AsyncIterator[tuple[Process
         os.close(ours)
 
 
-async def until(ours: int, words: str) -> str:
-    """What the terminal shows up to `words`."""
-    shown = b""
-    while words.encode() not in shown:
-        shown += await asyncio.wait_for(asyncio.to_thread(os.read, ours, 1024), 20)
-    return shown.decode()
-
-
 async def test_in_a_terminal_it_asks_and_tells_what_was_used() -> None:
     async with loopback(reply("Hel", "lo.")) as server, terminal(server, "--price", "3,15") as at:
-        process, ours = at
-        await until(ours, "> ")
-        os.write(ours, b"Hi\n")
-        shown = await until(ours, "]\r\n\r\n> ")
-        os.write(ours, b"\x04")
-        code = await asyncio.wait_for(process.wait(), 20)
+        await at.until("> ")
+        at.write("Hi\n")
+        shown = await at.until("]\r\n\r\n> ")
+        at.write("\x04")
+        code = await at.gone()
 
     assert "Hello." in shown
     assert "[1000 in, 200 out, cost 0.006]" in shown
     assert code == 0
 
 
+async def test_text_is_shown_while_it_comes() -> None:
+    pieces = [events(delta(content=piece), done=False) for piece in ("One ", "two ")]
+    async with loopback(Reply(pieces, ending="hang")) as server, terminal(server) as at:
+        await at.until("> ")
+        at.write("Count\n")
+        assert "One two" in await at.until("two")
+
+
 async def test_ctrl_c_cancels_an_answer_and_the_talk_goes_on() -> None:
     endless = Reply([events(delta(content="Well"), done=False)], ending="hang")
     async with loopback(endless, reply("Hello.")) as server, terminal(server) as at:
-        process, ours = at
-        await until(ours, "> ")
-        os.write(ours, b"Talk\n")
-        await until(ours, "Well")
-        process.send_signal(signal.SIGINT)
+        await at.until("> ")
+        at.write("Talk\n")
+        await at.until("Well")
+        at.interrupt()
         await asyncio.wait_for(server.left.wait(), 10)
-        shown = await until(ours, "> ")
-        os.write(ours, b"Hi\n")
-        await until(ours, "Hello.")
-        await until(ours, "> ")
-        os.write(ours, b"\x04")
-        code = await asyncio.wait_for(process.wait(), 20)
+        shown = await at.until("> ")
+        at.write("Hi\n")
+        await at.until("Hello.")
+        await at.until("> ")
+        at.write("\x04")
+        code = await at.gone()
 
     assert "cancelled" in shown
     assert code == 1
 
 
 async def test_ctrl_c_at_the_prompt_leaves() -> None:
-    async with loopback() as server, terminal(server) as (process, ours):
-        await until(ours, "> ")
-        process.send_signal(signal.SIGINT)
-        code = await asyncio.wait_for(process.wait(), 20)
+    async with loopback() as server, terminal(server) as at:
+        await at.until("> ")
+        at.interrupt()
 
-    assert code == 130
+        assert await at.gone() == 130

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from remit.host.bus.memory import Hint, Item, MemoryBus, Passing, Recorded, Subscription
 from remit.host.readers import follow
 from remit.kernel.facts import AnyFact, Asked, Finished, Stepped, decode
 from remit.store.protocol import Store
 from remit.store.records import NewRun
 from remit.values import codec
+from remit.values.errors import ConfigError
 from tests.contract.arrange import item, join
 
 FACTS: list[AnyFact] = [
@@ -91,3 +94,10 @@ async def test_readers_of_other_runs_hear_nothing_and_leave_nothing() -> None:
         assert await taken_from(two, 1) == [Passing("mine")]
         assert set(bus.watched()) == {"run_1", "run_2"}
     assert not bus.watched()
+
+
+async def test_who_comes_after_the_end_is_told_at_once() -> None:
+    bus = MemoryBus()
+    bus.close()
+    with bus.subscribe("r") as news, pytest.raises(ConfigError, match="was left"):
+        await asyncio.wait_for(news.get(), 1)

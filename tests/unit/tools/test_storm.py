@@ -17,6 +17,9 @@ from tests.unit.tools.calls import Desk
 
 ERRORS = (ValueError, SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
 
+EAGER = [False, True] if sys.version_info >= (3, 12) else [False]
+"""Whether tasks begin at once, which they can from Python 3.12 on."""
+
 
 class Ways:
     """Ways in which a tool may behave."""
@@ -112,10 +115,8 @@ async def storm(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("eager", EAGER)
 def test_every_call_ends_and_nothing_is_left(eager: bool) -> None:
-    if eager and sys.version_info < (3, 12):
-        pytest.skip("tasks can begin at once from Python 3.12 on")
     complaints: list[dict[str, Any]] = []
     for seed in range(15):
         with asyncio.Runner() as runner:

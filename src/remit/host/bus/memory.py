@@ -78,6 +78,7 @@ class MemoryBus:
     def __init__(self) -> None:
         self._readers: dict[str, list[Subscription]] = {}
         self._told: dict[str, int] = {}
+        self._closed = False
 
     def publish(self, run: str, item: Item) -> None:
         """Hand `item` to everyone who reads `run`."""
@@ -94,7 +95,8 @@ class MemoryBus:
         return self._told.get(run, 0)
 
     def close(self) -> None:
-        """Tell everyone who still reads that nothing will come any more."""
+        """Tell everyone who reads, now or later, that nothing will come any more."""
+        self._closed = True
         for readers in self._readers.values():
             for reader in readers:
                 reader.close()
@@ -109,6 +111,8 @@ class MemoryBus:
     ) -> Iterator[Subscription]:
         """A subscription, for as long as the block lasts, to what the reader `wants`."""
         reader = Subscription(wants=wants)
+        if self._closed:
+            reader.close()
         self._readers.setdefault(run, []).append(reader)
         try:
             yield reader

@@ -15,7 +15,7 @@ _log = logging.getLogger("remit.store")
 
 # A notification takes a lock that all databases of the server share: one of many is soon enough.
 _SOON, _LATER = 0.015, 0.25
-_PATIENCE, _LAST_PATIENCE = 5.0, 1.0
+_PATIENCE = 2.0
 _TRY_AGAIN = 1.0
 
 
@@ -72,11 +72,9 @@ class News:
     def _order(self, call: Call, done: Callable[[asyncio.Future[None]], None]) -> None:
         future: asyncio.Future[None] = self._loop.create_future()
         future.add_done_callback(done)
-        patience = _LAST_PATIENCE if self._stopping else _PATIENCE
+        deadline = self._loop.time() + _PATIENCE
         plan = Plan([call], lambda _: [None])
-        self._lane.take(
-            Order(lambda _: plan, None, future, self._loop.time() + patience, again=True)
-        )
+        self._lane.take(Order(lambda _: plan, None, future, deadline, again=True))
 
     def _told(self, future: asyncio.Future[None]) -> None:
         if (error := future.exception()) is not None:
