@@ -23,7 +23,7 @@ from remit.host.bus.memory import MemoryBus, Passing
 from remit.host.client import Client
 from remit.host.place import Place
 from remit.host.readers import facts_of, follow, settled
-from remit.host.signals import on_terminate
+from remit.host.signals import TERMINATION
 from remit.host.worker import Worker
 from remit.kernel.facts import decode
 from remit.kernel.interrupt import Answer
@@ -113,7 +113,7 @@ class App:
         try:
             await self._worker.start(self._tasks, work=bool(driven))
             if driven:
-                self._forget_signal = on_terminate(self._drain_and_end, self._tasks)
+                self._forget_signal = TERMINATION.add(self._drain_and_end, self._tasks)
         except BaseException:
             await self._leave(None, None, None)
             raise

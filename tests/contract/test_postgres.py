@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import random
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
-import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
 from remit.store.postgres import PostgresStore
 from remit.store.postgres.address import Address
+from remit.store.postgres.connections import Connections
 from remit.store.postgres.statements import Call, statement
 from remit.store.postgres.wire import Unit, Wire
 from remit.store.protocol import Store
-from remit.store.records import Appended, Busy, Claim, Fenced, Query
+from remit.store.records import Appended, Fenced, Query
 from remit.testing.clock import ManualClock
 from remit.values.clock import SystemClock
 from remit.values.errors import StoreError
@@ -28,7 +27,6 @@ from tests.contract import postgres_processes
 from tests.contract.arrange import (
     LASTS,
     PROGRAM,
-    a_run,
     claim,
     ended,
     held,
@@ -43,6 +41,8 @@ from tests.fixtures_store import opened
 from tests.journeys.host import DONE, hosting
 
 pytestmark = pytest.mark.slow
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -217,61 +217,6 @@ async def test_no_session_waits_for_ever(place: Place, setting: str) -> None:
     assert await ask(place, f"SELECT current_setting('{setting}')") not in ("0", "")
 
 
-async def test_writes_in_any_order_never_lock_each_other_out(place: Place) -> None:
-    count, dice = 24, random.Random(5)
-
-    def some() -> list[int]:
-        return dice.sample(range(count), count - 4)
-
-    async def appends(store: Store, claims: Sequence[Claim]) -> None:
-        for seq in range(1, 5):
-            await store.append([item(claims[n], b"x", seq=seq) for n in some()])
-
-    async def ends(store: Store, claims: Sequence[Claim]) -> None:
-        for seq in range(1, 5):
-            await store.append([item(claims[n], seq=seq, status="failed") for n in some()])
-
-    async def cancels(store: Store, claims: Sequence[Claim]) -> None:
-        await asyncio.gather(*(store.cancel(claims[n].run, b"", 1, b"") for n in some()))
-
-    async def starts(store: Store, number: int) -> None:
-        await asyncio.gather(*(store.create(a_run(thread=f"{number}.{n}")) for n in some()))
-
-    with own_database(place) as alone:
-        a, b, c = [PostgresStore(alone.address) for _ in range(3)]
-        await asyncio.gather(a.open(), b.open(), c.open())
-        await join(a, "w1")
-        for number in range(15):
-            for n in range(count):
-                await queued(a, thread=f"{number}.{n}")
-            claims = await a.claim("w1", [PROGRAM], format=1, room=count)
-            await asyncio.gather(
-                appends(a, claims),
-                ends(b, claims),
-                cancels(c, claims),
-                *(starts(store, number + one) for one in (0, 1000) for store in (a, b, c)),
-            )
-            await a.claim("w1", [PROGRAM], format=1, room=1000)
-        ((deadlocks,),) = alone.execute(
-            "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-        )
-        await asyncio.gather(a.close(), b.close(), c.close())
-
-    assert deadlocks == 0
-
-
-async def test_a_start_waits_for_another_s_on_its_thread(place: Place, store: Store) -> None:
-    await ended(store, thread="t")
-    with psycopg.connect(place.address) as db:
-        db.execute(f"UPDATE {place.schema}.threads SET live = 'another'".encode())
-        starting = asyncio.create_task(store.create(a_run(thread="t")))
-        await asyncio.sleep(0.1)
-        assert not starting.done()
-        db.commit()
-
-    assert await starting == Busy("another")
-
-
 async def test_a_batch_is_held_to_the_laws_of_one(store: Store, clock: ManualClock) -> None:
     lost = [await held(store, worker="a") for _ in range(3)]
     clock.advance(LASTS)
@@ -290,32 +235,29 @@ async def test_a_batch_is_held_to_the_laws_of_one(store: Store, clock: ManualClo
     assert await store.claim("b", [PROGRAM], format=1, run=fine.run) == []
 
 
-async def test_a_locked_run_is_left_to_its_locker(place: Place, store: Store) -> None:
-    first, second = await queued(store), await queued(store)
-    await join(store, "w")
-    with psycopg.connect(place.address) as db:
-        db.execute(f"SELECT FROM {place.schema}.runs WHERE id = %s FOR UPDATE", [first])
-
-        claims = await asyncio.wait_for(store.claim("w", [PROGRAM], format=1, room=2), 2)
-
-    assert [one.run for one in claims] == [second]
-
-
-async def test_a_worker_that_claims_just_now_is_not_swept(
-    place: Place, store: Store, clock: ManualClock
+async def test_a_claim_trusts_nothing_that_was_looked_at_before(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = await queued(store)
-    await join(store, "w1")
-    with psycopg.connect(place.address) as db:
-        # As a claim that has begun in time and is not yet committed.
-        db.execute(f"SET search_path TO {place.schema}")
-        db.execute("SELECT FROM workers WHERE id = 'w1' FOR KEY SHARE")
-        db.execute("UPDATE runs SET status = 'running', worker = 'w1', token = 1, due = NULL")
-        clock.advance(LASTS)
-        assert await store.sweep() == []
-        db.commit()
+    async def found(*_: Any) -> bool:
+        return True
 
-    assert await store.sweep() == [run]
+    monkeypatch.setattr(Connections, "look", found)
+    newer, others, taken = [
+        await queued(store, format=2),
+        await queued(store, program="other@1"),
+        await queued(store),
+    ]
+    await join(store, "w1", "w2")
+    assert len(await store.claim("w2", [PROGRAM], format=1, run=taken)) == 1
+
+    for run in (None, newer, others, taken, "nobody"):
+        assert await store.claim("w1", [PROGRAM], format=1, run=run) == []
+    waiting = await queued(store)
+    clock.advance(LASTS)
+    for run in (None, waiting):
+        assert await store.claim("w1", [PROGRAM], format=1, run=run) == []
+    assert await store.beat("w3", LASTS, join=True) == []
+    assert len(await store.claim("w3", [PROGRAM], format=1)) == 1
 
 
 async def test_an_idle_worker_asks_less_than_once_a_second(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
@@ -54,18 +53,6 @@ async def test_an_append_that_cannot_be_carried_out_harms_no_neighbour(
     assert outcomes[:2] + outcomes[3:] == [Appended(2, 0)] * 4
     assert isinstance(outcomes[2], StoreError)
     assert await write(store, item(claims[2])) == Appended(2, 0)
-
-
-async def test_a_write_waits_for_another_s_lock(place: Place, store: Store) -> None:
-    had = await held(store)
-    with psycopg.connect(place.address) as db:
-        db.execute(f"SELECT FROM {place.schema}.runs FOR UPDATE")
-        waiting = asyncio.create_task(write(store, item(had)))
-        await asyncio.sleep(0.1)
-        assert not waiting.done()
-        db.commit()
-
-        assert await waiting == Appended(2, 0)
 
 
 async def test_a_caller_who_is_cancelled_harms_nobody(store: Store) -> None:

@@ -91,7 +91,7 @@ async def test_a_dead_process_is_followed_by_another(store: Store, clock: Manual
     await store.beat("dead", 20.0, join=True)
 
     async def program(run: ActiveRun) -> Outcome:
-        return Outcome(status="succeeded", finish="answer", output=run.hold.deaths)
+        return Outcome(status="succeeded", finish="answer", output=run.tenure.deaths)
 
     async with hosting(store, clock, program, work=False) as host:
         run = await host.start()
@@ -218,7 +218,7 @@ async def test_a_worker_whose_lease_lapsed_drops_its_runs_and_goes_on_anew(
     cut = asyncio.Event()
 
     async def program(run: ActiveRun) -> Outcome:
-        drives.append(run.hold.token)
+        drives.append(run.tenure.token)
         if len(drives) == 1:
             began.set()
             try:

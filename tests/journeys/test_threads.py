@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from remit import App, Budget, ModelRequest
-from remit.errors import ConfigError, ProviderError, ThreadBusyError, UserIdError
+from remit.errors import ConfigError, ProviderError, ThreadBusyError
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.model import Answer, Call, Given, Item, Say, ScriptedModel
@@ -160,9 +160,9 @@ async def test_a_thread_of_another_shape_is_refused(
     store: Store, clock: ManualClock, thread: Any
 ) -> None:
     async with app_of(clerk([]), store, clock) as app:
-        with pytest.raises(UserIdError):
+        with pytest.raises(ConfigError, match="thread"):
             await app.start("clerk", "x", thread=thread)
-        with pytest.raises(UserIdError):
+        with pytest.raises(ConfigError, match="thread"):
             await app.history("clerk", thread)
         assert await app.runs() == []
 

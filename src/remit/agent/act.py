@@ -25,6 +25,7 @@ from remit.tools.execute import execute
 from remit.tools.tool import Tool
 from remit.values import codec
 from remit.values.content import Call
+from remit.values.errors import ConfigError, StoreError
 from remit.values.events import ToolProgressEvent
 from remit.values.messages import ToolMessage
 from remit.values.results import Pending
@@ -150,16 +151,17 @@ class Actor:
         answered = self._run.answer(name)
         if answered is not None:
             decision = codec.convert(answered.value, Decision)
-            return _decided(decision, call) or Ready(tool, checked, context)
+            return _decided(decision, call, tool) or Ready(tool, checked, context)
         why = await asks(tool, checked, context, clock=self._run.clock, abandoned=self._abandoned)
         if why is None:
             return Ready(tool, checked, context)
+        shown = tool.canonical(call.arguments)
         question = Pending(
             id=call.id,
             tool=call.name,
-            arguments=tool.canonical(call.arguments),
+            arguments=shown,
             why=why,
-            digest=digest(call.name, call.arguments),
+            digest=digest(call.name, shown),
         )
         return Ask(name, question)
 
@@ -174,7 +176,7 @@ class Actor:
                 context,
                 clock=run.clock,
                 abandoned=self._abandoned,
-                grace=run.hold.grace,
+                grace=run.tenure.grace,
             )
         except BaseException:
             run.left_behind = run.left_behind or context.life.left_behind
@@ -186,7 +188,7 @@ class Actor:
         asked_at = self._run.recorded_at(f"turn:{turn}/think")
         if asked_at is None or asked_at > self._run.resumed_at:
             return
-        longest = self._run.hold.grace
+        longest = self._run.tenure.grace
         if not tool.is_async and tool.seconds is not None:
             longest = max(longest, tool.seconds)
         self._time.extend(self._run.rest(longest))
@@ -202,14 +204,14 @@ class Actor:
             user=run.asked.user,
             tenant=run.asked.tenant,
             grant=self._plan.granted,
-            attempt=run.hold.deaths + 1,
-            lease_token=run.hold.token,
+            attempt=run.attempt,
+            lease_token=run.tenure.token,
             deps=self._deps,
             report=self._report(turn, call),
         )
 
     def _report(self, turn: int, call: Call) -> Callable[[str | None, float | None], None]:
-        numbers, attempt = count(), self._run.hold.deaths + 1
+        numbers, attempt = count(), self._run.attempt
 
         def tell(text: str | None, fraction: float | None) -> None:
             self._run.show(
@@ -236,21 +238,26 @@ class Actor:
     async def _build_deps(self) -> None:
         if self._has_deps or self._plan.deps is None:
             return
-        built = self._plan.deps(self._run.asked.user, self._run.asked.tenant)
-        self._deps = await built if inspect.isawaitable(built) else built
+        try:
+            built = self._plan.deps(self._run.asked.user, self._run.asked.tenant)
+            self._deps = await built if inspect.isawaitable(built) else built
+        except StoreError as error:
+            # Another store's; passed on it would be taken for the failure of the run's own.
+            raise ConfigError(f"the App's deps could not be built: {error}") from error
         self._has_deps = True
 
 
-def _decided(decision: Decision, call: Call) -> ToolMessage | None:
+def _decided(decision: Decision, call: Call, tool: Tool) -> ToolMessage | None:
     """The result of a call that a person refused; None for one that may run."""
     if decision.verdict == "deny":
         reason = f": {decision.reason}" if decision.reason else "."
         return ToolMessage(call.id, call.name, f"A person refused this call{reason}", "denied")
-    bound = decision.digest
     if decision.verdict == "edit":
         # An edit that was made for this call stands in it by now.
-        bound = digest(call.name, decision.arguments or {})
-    if bound != digest(call.name, call.arguments):
+        bound = decision.arguments == call.arguments
+    else:
+        bound = decision.digest == digest(call.name, tool.canonical(call.arguments))
+    if not bound:
         return ToolMessage(
             call.id, call.name, "The decision was made for other arguments. Not run.", "refused"
         )

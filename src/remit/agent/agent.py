@@ -126,7 +126,7 @@ class Agent(Generic[Deps, Output]):
     ) -> AsyncIterator[Event]:
         """The events of `run`, ending with `done` (`pending` where it waits for approval).
 
-        Leaving the iteration early cancels the run.
+        Leaving the iteration early cancels the run; a reader that is slow slows it.
         """
         asking = Asking(message=message, user=user, tenant=tenant, by=by)
         return stream_unkept(self._own_plan(deps), asking)
@@ -189,7 +189,13 @@ def _check_model(agent: Agent[Any, Any]) -> None:
         raise ConfigError(
             f"the card of model {agent.model!r} must be a Card, which may be empty: Card()"
         )
-    if agent.budget.cost is not None and agent.card.pricing is None:
+    pricing = agent.card.pricing
+    if agent.budget.turns is None and pricing is not None and pricing.free:
+        raise ConfigError(
+            f"the model of agent {agent.name!r} costs nothing, so a cost budget bounds nothing:"
+            " give Budget(turns=…) too"
+        )
+    if agent.budget.cost is not None and pricing is None:
         raise ConfigError(
             f"agent {agent.name!r} has a cost budget and its model no rates: declare them with"
             " catalogue=Catalogue({…: Card(pricing=Pricing(input=…, output=…))})"

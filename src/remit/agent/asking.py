@@ -35,10 +35,14 @@ class Asking:
             )
         if not self.message.strip():
             raise ConfigError("the message is empty: providers refuse blank text")
-        for kind in ("user", "tenant", "thread"):
+        for kind in ("user", "tenant"):
             value = getattr(self, kind)
             if value is not None and not is_id(value):
                 raise UserIdError(kind=kind, value=value)
+        if self.thread is not None and not is_id(self.thread):
+            raise ConfigError(
+                f"thread {self.thread!r} is no id: use 1 to 64 of A-Z a-z 0-9 . _ : -"
+            )
         if self.by is not None:
             check_caller(self.by)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -63,8 +64,22 @@ def _check_shapes(approve: object, deny: object, edit: object) -> None:
 
 
 def _edited(pending: Pending, arguments: dict[str, Any], tool: Tool) -> Decision:
+    if not _is_json(arguments):
+        problem = "they are not all JSON: text, finite numbers, true, false, null, lists, objects."
+        raise EditRefusedError(call=pending.id, tool=pending.tool, problem=problem)
     try:
         tool.check(arguments)
     except ArgumentsError as error:
         raise EditRefusedError(call=pending.id, tool=pending.tool, problem=str(error)) from error
     return Decision(verdict="edit", digest=pending.digest, arguments=arguments)
+
+
+def _is_json(value: object) -> bool:
+    """Whether the journal keeps `value` as it is: NaN would become null, and a set a list."""
+    if isinstance(value, dict):
+        return all(type(key) is str and _is_json(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or type(value) in (str, int, bool)

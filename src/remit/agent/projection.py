@@ -38,8 +38,9 @@ class Projector:
                 if isinstance(value, ModelAnswer):
                     yield from self._answer(seq, turn)
                     return
-                call = next(call for call in calls if call.id == value.call_id)
-                yield ToolResultEvent(seq=seq, turn=turn, call=call, result=value)
+                if value is not None:
+                    call = next(call for call in calls if call.id == value.call_id)
+                    yield ToolResultEvent(seq=seq, turn=turn, call=call, result=value)
             case Paused():
                 yield PendingEvent(seq=seq, turn=turn, pending=state.pending)
             case Finished(error=error):

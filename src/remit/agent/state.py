@@ -42,12 +42,15 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 StepValue = ModelAnswer | ToolMessage
 
 
-def step_value(fact: Stepped) -> StepValue:
-    """What an agent's step gave, live or decoded."""
+def step_value(fact: Stepped) -> StepValue | None:
+    """What an agent's step gave, live or decoded; None for what this version cannot read."""
     value = fact.value
     if isinstance(value, ModelAnswer | ToolMessage):
         return value
-    found: StepValue = msgspec.convert(value, StepValue)
+    try:
+        found: StepValue = msgspec.convert(value, StepValue)
+    except msgspec.ValidationError:
+        return None
     return found
 
 
@@ -98,7 +101,9 @@ class AgentState:
         self._known += 1
         match fact:
             case Stepped():
-                self._step(fact, step_value(fact))
+                value = step_value(fact)
+                if value is not None:
+                    self._step(fact, value)
             case Asked():
                 self.messages.append(codec.convert(fact.input, AgentInput).message)
             case Paused(asks=asks):

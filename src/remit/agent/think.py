@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from itertools import count
+from typing import Any
 
 import msgspec
 
@@ -12,12 +14,15 @@ from remit.agent.state import ModelAnswer
 from remit.kernel.run import ActiveRun
 from remit.models.assemble import Assembly, RawCall
 from remit.models.protocol import Model
-from remit.models.request import ModelRequest, ReasoningChunk, TextChunk
+from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk
+from remit.values import codec
 from remit.values.content import Call, Reasoning, Text
+from remit.values.errors import ConfigError, ProviderError, StoreError
 from remit.values.events import ReasoningEvent, TextEvent
 from remit.values.messages import AssistantMessage
 from remit.values.usage import Usage
 
+_BYTES_A_TOKEN = 4
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -39,8 +44,8 @@ async def think(run: ActiveRun, turn: int, model: Model, request: ModelRequest) 
 
 
 async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
-    assembly, deltas, attempt = Assembly(), count(), run.hold.deaths + 1
-    stream = model.stream(request)
+    assembly, deltas, attempt = Assembly(), count(), run.attempt
+    stream = _opened(model, request)
     try:
         async for chunk in stream:
             assembly.add(chunk)
@@ -50,14 +55,30 @@ async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -
             run.show(kind(turn=turn, attempt=attempt, delta_id=next(deltas), text=chunk.text))
             if run.settle is not None:
                 await run.settle()
+    except StoreError as error:
+        # Another store's; passed on it would be taken for the failure of the run's own.
+        raise ProviderError(message=str(error)) from error
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
     assembly.close()
     return ModelAnswer(
         message=AssistantMessage(_content(run.id, turn, assembly, model.name), model.name),
-        usage=_priced(assembly.usage, model),
+        usage=_priced(assembly.usage or _estimated(request, assembly), model),
         stop=assembly.stop,
+    )
+
+
+def _opened(model: Model, request: ModelRequest) -> AsyncIterator[Chunk]:
+    """The model's stream. Raises ConfigError where a model of the user's own gives none."""
+    stream: Any = model.stream(request)
+    if hasattr(stream, "__aiter__"):
+        return stream  # type: ignore[no-any-return]  # what it yields is checked as it comes
+    if inspect.iscoroutine(stream):
+        stream.close()
+    raise ConfigError(
+        f"stream of model {model.name!r} gave {type(stream).__name__}: write it as"
+        " `async def stream(self, request)` with `yield`"
     )
 
 
@@ -90,9 +111,22 @@ def _call(raw: RawCall, run_id: str, turn: int, number: int) -> Call:
     )
 
 
-def _priced(usage: Usage | None, model: Model) -> Usage:
+def _estimated(request: ModelRequest, assembly: Assembly) -> Usage:
+    """The usage of an answer whose model reported none: a token for every four bytes, so that a
+    budget of cost or tokens bounds such a model, too."""
+    return Usage(
+        input_tokens=_tokens(request),
+        output_tokens=_tokens(assembly.parts),
+        estimated=True,
+    )
+
+
+def _tokens(value: object) -> int:
+    return -(-len(codec.encode(value)) // _BYTES_A_TOKEN)
+
+
+def _priced(usage: Usage, model: Model) -> Usage:
     pricing = model.card.pricing
-    used = usage or Usage(estimated=True)
     if pricing is None:
-        return used
-    return msgspec.structs.replace(used, cost=pricing.cost(used))
+        return usage
+    return msgspec.structs.replace(usage, cost=pricing.cost(usage))

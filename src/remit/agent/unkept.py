@@ -12,17 +12,19 @@ from remit.agent.loop import AgentProgram
 from remit.agent.plan import Plan
 from remit.agent.projection import Projector
 from remit.agent.state import AgentState
-from remit.kernel.facts import AnyFact, Finished, Paused
+from remit.kernel.facts import AnyFact, Finished, Paused, decode
 from remit.kernel.interrupt import PauseWanted
 from remit.kernel.journal import UnkeptJournal
 from remit.kernel.lease import Lease
-from remit.kernel.run import ActiveRun, Hold, Surroundings
+from remit.kernel.run import ActiveRun, Surroundings, Tenure
 from remit.tools.execute import GRACE
-from remit.values import ids
+from remit.values import codec, ids
 from remit.values.clock import Clock, SystemClock
 from remit.values.errors import RemitError
 from remit.values.events import Event
 from remit.values.results import Result
+
+_ROOM = 256
 
 OnEvent = Callable[[Event], Awaitable[None] | None]
 
@@ -39,7 +41,7 @@ async def run_unkept(plan: Plan, asking: Asking, on_event: OnEvent | None) -> Re
         show=outbox.passing if outbox else _unseen,
         settle=outbox.settle if outbox else None,
     )
-    run = ActiveRun(run_id, (), journal, around, Hold(grace=GRACE))
+    run = ActiveRun(run_id, (), journal, around, Tenure(grace=GRACE))
     state = AgentState(run_id)
     program = AgentProgram(plan)
     try:
@@ -75,10 +77,23 @@ async def _end(program: AgentProgram, run: ActiveRun, state: AgentState) -> Paus
 
 
 async def stream_unkept(plan: Plan, asking: Asking) -> AsyncIterator[Event]:
-    """The events of one run; leaving early cancels it."""
-    events: asyncio.Queue[Event | None] = asyncio.Queue()
-    run = asyncio.ensure_future(run_unkept(plan, asking, events.put_nowait))
-    run.add_done_callback(lambda _: events.put_nowait(None))
+    """The events of one run; leaving early cancels it, and a slow reader slows it."""
+    events: asyncio.Queue[Event | None] = asyncio.Queue(_ROOM)
+
+    async def tell_all() -> None:
+        try:
+            await run_unkept(plan, asking, events.put)
+        except asyncio.CancelledError:
+            if events.full():
+                events.get_nowait()
+            events.put_nowait(None)
+            raise
+        except BaseException:
+            await events.put(None)
+            raise
+        await events.put(None)
+
+    run = asyncio.ensure_future(tell_all())
     try:
         while (event := await events.get()) is not None:
             yield event
@@ -99,7 +114,8 @@ class _Outbox:
         self._raised: Exception | None = None
 
     def fact(self, seq: int, fact: AnyFact) -> None:
-        self._waiting.extend(self._projector.advance(seq, fact))
+        # A value of its own, which who reads it cannot change for the run.
+        self._waiting.extend(self._projector.advance(seq, decode(codec.encode(fact))))
 
     def passing(self, event: Any) -> None:
         self._waiting.append(event)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 from remit.host.bus.memory import Hint
 from remit.host.executor import cancelled, finished
@@ -15,10 +18,15 @@ from remit.values.errors import (
     AlreadyDecidedError,
     NotPausedError,
     RunNotFoundError,
+    StoreError,
     ThreadBusyError,
 )
 from remit.values.identity import Caller
 from remit.values.results import Status
+
+T = TypeVar("T")
+_log = logging.getLogger("remit.host")
+_PAUSES = (0.05, 0.2, 0.8)
 
 
 class Client:
@@ -33,17 +41,16 @@ class Client:
     async def submit(self, program: str, asked: Asked, thread: str | None) -> str:
         """Make a run and ring for it. Raises ThreadBusyError while another is live on `thread`."""
         run = ids.new("run")
-        made = await self._store.create(
-            NewRun(
-                id=run,
-                program=program,
-                body=codec.encode(asked),
-                format=codec.FORMAT,
-                tenant=asked.tenant,
-                user=asked.user,
-                thread=thread,
-            )
+        new = NewRun(
+            id=run,
+            program=program,
+            body=codec.encode(asked),
+            format=codec.FORMAT,
+            tenant=asked.tenant,
+            user=asked.user,
+            thread=thread,
         )
+        made = await _surely(lambda: self._store.create(new))
         if isinstance(made, Busy):
             raise ThreadBusyError(thread=asked.thread or "", run=made.run)
         self._ring()
@@ -55,7 +62,8 @@ class Client:
         Raises AlreadyDecidedError, NotPausedError or RunNotFoundError; then nothing was stored.
         """
         bodies = {key: codec.encode(answer) for key, answer in answers.items()}
-        outcome = await self._store.deliver(run, bodies, ids.new("answer"))
+        delivery = ids.new("answer")
+        outcome = await _surely(lambda: self._store.deliver(run, bodies, delivery))
         match outcome:
             case None:
                 raise RunNotFoundError(run=run)
@@ -75,9 +83,8 @@ class Client:
         """
         answer = Answer(value=reason, by=by, at=round(self._clock.wall() * 1000))
         last = finished(cancelled(answer), answer.at)
-        outcome = await self._store.cancel(
-            run, codec.encode(last), codec.FORMAT, codec.encode(answer)
-        )
+        body, signal = codec.encode(last), codec.encode(answer)
+        outcome = await _surely(lambda: self._store.cancel(run, body, codec.FORMAT, signal))
         match outcome:
             case Over(None):
                 raise RunNotFoundError(run=run)
@@ -94,6 +101,19 @@ class Client:
     def _changed(self, run: str) -> None:
         self._bus.publish(run, Hint())
         self._ring()
+
+
+async def _surely(write: Callable[[], Awaitable[T]]) -> T:
+    """What `write` comes to. Where the store fails its outcome is unknown, so it is made again,
+    under the id that it has: what was done already is then found done. Raises StoreError after
+    a few tries."""
+    for pause in _PAUSES:
+        try:
+            return await write()
+        except StoreError as error:
+            _log.warning("a write failed, trying again: %s", error)
+            await asyncio.sleep(pause)
+    return await write()
 
 
 def already_decided(run: str, call: str, by: Caller | None) -> AlreadyDecidedError:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Literal
+from contextlib import suppress
+from typing import Any
 
 from remit.host.bus.memory import Passing, Recorded
 from remit.host.place import Place
@@ -12,16 +13,19 @@ from remit.kernel import recovery
 from remit.kernel.facts import Answered, AnyFact, Finished, Paused, decode
 from remit.kernel.interrupt import Answer, PauseWanted
 from remit.kernel.journal import StoredJournal
-from remit.kernel.lease import Lease, Leaving
+from remit.kernel.lease import Cancelled, Lease, LeaseLost, Leaving
 from remit.kernel.program import Outcome
-from remit.kernel.run import ActiveRun, Hold, Surroundings
+from remit.kernel.run import ActiveRun, Surroundings, Tenure
 from remit.kernel.tasks import spawn
 from remit.store.records import CANCEL, Claim
+from remit.tools.leash import Leash
+from remit.tools.threads import Threads
 from remit.values import codec
 from remit.values.errors import LetGo, StoreError
 
 _log = logging.getLogger("remit.host")
-Why = Literal["running", "cancel", "lost", "leaving"]
+_MARGIN = 1.0
+"""Seconds beyond the grace that tools have, so that a drive that waits for one is not cut."""
 
 
 class Executor:
@@ -39,11 +43,14 @@ class Executor:
         self._store = place.store
         self._journal = StoredJournal(place.store, claim, lease, place.clock, tasks, self._tell)
         self._journal.on_news = self.look_for_news
-        self._why: Why = "running"
+        self._ending: type[LetGo] | None = None
         self._cancelled: Outcome | None = None
         self._driving: asyncio.Task[None] | None = None
         self._run: ActiveRun | None = None
         self._draining = False
+        self._looked = 0
+        self._leash: Leash | None = None
+        self._alarm: asyncio.TimerHandle | None = None
 
     async def execute(self) -> None:
         """Drive the run until it ends, pauses or is let go. Raises nothing but CancelledError."""
@@ -56,44 +63,42 @@ class Executor:
         except StoreError as error:
             _log.warning("run %s let go: %s", self.claim.run, error)
         except asyncio.CancelledError:
-            if self._why != "lost":
-                await self._give_back()
-            if self._why not in ("lost", "leaving"):
-                raise
-        except Exception:
-            _log.exception("run %s let go", self.claim.run)
+            await self._give_back()
+            raise
+        except Exception as error:
+            await self._fail(error)
 
     def notice(self, inbox: int) -> None:
-        """Signals may have come: look at them."""
-        if inbox > self._journal.inbox:
-            self._journal.inbox = inbox
+        """So many signals have come: look at those that nobody has looked at."""
+        self._journal.inbox = max(self._journal.inbox, inbox)
+        if inbox > self._looked:
             self.look_for_news()
 
     def lose(self) -> None:
         """The lease is over: stop, and write nothing."""
-        self._stop("lost")
+        self._stop(LeaseLost)
 
     def drain(self) -> None:
         """The process is about to leave: finish what is under way, and give the run back."""
         self._draining = True
-        if self._run is not None:
-            self._run.leaving = True
+        if self._run is not None and self._run.stopping is None:
+            self._run.stopping = Leaving
 
     def leave(self) -> None:
         """The process is leaving: stop, and give the run back."""
-        self._stop("leaving")
+        self._stop(Leaving)
 
     async def _live(self) -> None:
         facts = [
             (entry.seq, decode(entry.body)) for entry in await self._store.read(self.claim.run)
         ]
+        run = self._run = self._active_run(facts)
+        run.stopping = self._ending or (Leaving if self._draining else None)
         known = [fact for _, fact in facts]
         decision = recovery.decide(known, self.claim.deaths, self._place.terms.max_deaths)
         if isinstance(decision, recovery.GiveUp):
             await self._give_up(decision.reason)
             return
-        run = self._run = self._active_run(facts)
-        run.leaving = self._draining
         await self._take_signals(run)
         while True:
             outcome = await self._drive(run)
@@ -108,34 +113,46 @@ class Executor:
         """The program's outcome; a wish to stop that was told to us comes before it."""
         if self._cancelled is not None:
             return self._cancelled
-        if self._why == "leaving":
-            raise Leaving
+        if self._ending is not None:
+            raise self._ending
         self._driving = asyncio.current_task()
+        self._leash = Leash(self._place.programs[self.claim.program].drive(run), Threads())
         try:
-            return await self._place.programs[self.claim.program].drive(run)
-        except asyncio.CancelledError as error:
-            assert self._driving is not None
-            if not self._driving.cancelling():
-                # Nobody asked for it. Given back, the run would come to the same place for ever.
-                return self._failed(error)
-            if self._why != "cancel" or self._cancelled is None:
-                raise
-            self._driving.uncancel()
-            return self._cancelled
+            outcome: Outcome = await self._leash
         except PauseWanted as wanted:
             return wanted
-        except StoreError:
-            raise
-        except Exception as error:
-            return self._failed(error)
+        except BaseException as error:
+            return self._cut(error)
         finally:
-            self._driving = None
+            driving, self._driving = self._driving, None
+            if self._alarm is not None:
+                self._alarm.cancel()
+            if self._ending is not None and driving is not None:
+                await _absorb(driving)
+        return outcome
+
+    def _cut(self, error: BaseException) -> Outcome:
+        """What a drive that raised comes to. Why it was stopped counts, and not what the program
+        made of it: a model may answer a cancel with an error of its own."""
+        if self._ending is Cancelled and self._cancelled is not None:
+            return self._cancelled
+        if self._ending is not None:
+            raise self._ending from error
+        if isinstance(error, asyncio.CancelledError):
+            assert self._driving is not None
+            if self._driving.cancelling():
+                raise error
+            # Nobody asked for it. Given back, the run would come to the same place for ever.
+            return self._failed(error)
+        if isinstance(error, StoreError | LetGo | KeyboardInterrupt | SystemExit):
+            raise error
+        return self._failed(error)
 
     def _failed(self, error: BaseException) -> Outcome:
         _log.error("run %s failed", self.claim.run, exc_info=error)
         return Outcome(status="failed", error=_told(error))
 
-    async def _take_signals(self, run: ActiveRun) -> None:
+    async def _take_signals(self, run: ActiveRun | None) -> None:
         """Record the answers that came, and see whether the run is to be cancelled."""
         inbox = self._journal.inbox
         if not inbox:
@@ -146,11 +163,11 @@ class Executor:
             answer = codec.decode(signal.answer, Answer)
             if signal.key == CANCEL:
                 self._cancelled = cancelled(answer)
-            elif run.answer(signal.key) is None:
+            elif run is not None and run.answer(signal.key) is None:
                 await run.record(
                     Answered(key=signal.key, value=answer.value, by=answer.by, at=answer.at)
                 )
-        self._journal.seen = inbox
+        self._journal.seen = self._looked = inbox
 
     def look_for_news(self) -> None:
         """A signal was left for the run: look at it."""
@@ -160,21 +177,36 @@ class Executor:
             _log.info("run %s: no look at its news, the process is leaving", self.claim.run)
 
     async def _look(self) -> None:
+        """See whether the run is to be cancelled. Where that fails, the next heartbeat looks."""
+        inbox = self._journal.inbox
         try:
             for signal in await self._store.signals(self.claim.run):
                 if signal.key == CANCEL and signal.answer is not None:
                     self._cancelled = cancelled(codec.decode(signal.answer, Answer))
-                    self._stop("cancel")
+                    self._stop(Cancelled)
+            self._looked = max(self._looked, inbox)
         except StoreError as error:
             _log.warning("run %s: its signals could not be read: %s", self.claim.run, error)
         except LetGo:
             return
 
-    def _stop(self, why: Why) -> None:
-        if self._why == "running" or why == "lost":
-            self._why = why
-            if self._driving is not None:
-                self._driving.cancel()
+    def _stop(self, why: type[LetGo]) -> None:
+        """End the drive. The first reason counts, but a lost lease comes before every other.
+        A program that does not stop within the grace is never resumed again."""
+        if self._ending is None or why is LeaseLost:
+            self._ending = why
+            if self._run is not None:
+                self._run.stopping = why
+        if self._driving is not None:
+            self._driving.cancel()
+            loop, grace = asyncio.get_running_loop(), self._place.terms.grace.total_seconds()
+            self._alarm = loop.call_later(grace + _MARGIN, self._cut_loose)
+
+    def _cut_loose(self) -> None:
+        if self._driving is not None and self._leash is not None:
+            _log.error("run %s: its program would not stop and is left for good", self.claim.run)
+            self._leash.is_cut = True
+            self._driving.cancel()
 
     async def _pause(self, wanted: PauseWanted) -> bool:
         fact = Paused(asks=wanted.asks, at=self._now())
@@ -185,10 +217,17 @@ class Executor:
 
     async def _give_up(self, reason: str) -> None:
         outcome = Outcome(status="failed", error=f"The run was given up: {reason}.")
-        while not await self._finish(self._cancelled or outcome):
-            inbox = self._journal.inbox
-            await self._look()
-            self._journal.seen = inbox
+        while True:
+            await self._take_signals(None)
+            if await self._finish(self._cancelled or outcome):
+                return
+
+    async def _fail(self, error: Exception) -> None:
+        """End a run that an error of our own came between; it would come again."""
+        try:
+            await self._finish(self._failed(error))
+        except (StoreError, LetGo) as more:
+            _log.warning("run %s could not be ended: %r", self.claim.run, more)
 
     async def _give_back(self) -> None:
         left_behind = self._run is not None and self._run.left_behind
@@ -208,10 +247,10 @@ class Executor:
             Surroundings(
                 clock=place.clock,
                 lease=self._lease,
-                show=lambda event: place.bus.publish(claim.run, Passing(event)),
+                show=self._show,
                 lineage=self._lineage,
             ),
-            Hold(
+            Tenure(
                 token=claim.token,
                 deaths=claim.deaths,
                 since_lost=claim.since_lost,
@@ -223,11 +262,23 @@ class Executor:
         journals = await self._store.lineage(self.claim.run)
         return [[decode(entry.body) for entry in entries] for entries in journals]
 
-    def _tell(self, seq: int, fact: AnyFact) -> None:
-        self._place.bus.publish(self.claim.run, Recorded(seq, fact))
+    def _tell(self, seq: int, body: bytes) -> None:
+        if self._place.bus.is_read(self.claim.run):
+            self._place.bus.publish(self.claim.run, Recorded(seq, decode(body)))
+
+    def _show(self, event: Any) -> None:
+        self._place.bus.publish(self.claim.run, Passing(event, self._journal.seq))
 
     def _now(self) -> int:
         return round(self._place.clock.wall() * 1000)
+
+
+async def _absorb(task: asyncio.Task[None]) -> None:
+    """Take the cancels that we sent, so that none hits what is done next."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    while task.cancelling():
+        task.uncancel()
 
 
 def finished(outcome: Outcome, at: int) -> Finished:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
@@ -28,21 +29,28 @@ class Pulse:
         self._patience = _LEASES * terms.lasts.total_seconds()
         self._felt = time.monotonic()
         self._stopping = threading.Event()
-        threading.Thread(target=self._watch, name="remit-pulse", daemon=True).start()
+        self._thread = threading.Thread(target=self._watch, name="remit-pulse", daemon=True)
+        self._thread.start()
 
     def felt(self) -> None:
-        """The loop has renewed its lease itself."""
+        """The loop is alive."""
         self._felt = time.monotonic()
 
-    def stop(self) -> None:
-        """Watch no more."""
+    async def stop(self) -> None:
+        """Watch no more, and wait a moment for a beat that is under way."""
         self._stopping.set()
+        await asyncio.to_thread(self._thread.join, 1.0)
+
+    def wanted(self, now: float) -> bool:
+        """Whether the loop has been stuck, at `now`, for long enough and not for too long."""
+        return self._every * 1.5 < now - self._felt < self._patience
 
     def _watch(self) -> None:
         while not self._stopping.wait(self._every / 2):
-            stuck = time.monotonic() - self._felt
-            if not self._every * 1.5 < stuck < self._patience:
+            now = time.monotonic()
+            if not self.wanted(now):
                 continue
+            stuck = now - self._felt
             _log.warning("the event loop has been stuck for %.1f s; a tool may block it", stuck)
             try:
                 self._beat(self._heart)

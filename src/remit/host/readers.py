@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 from remit.host.bus.memory import Hint, Item, MemoryBus, Passing, Recorded
 from remit.kernel.facts import AnyFact, Finished, Paused, decode
@@ -15,26 +16,34 @@ async def follow(
 ) -> AsyncIterator[Recorded | Passing]:
     """Every fact of `run` above `after`, in order and once, and what passes in between; ends
     after the last fact."""
+    async with aclosing(_items(store, bus, run, after)) as items:
+        async for item in items:
+            yield item
+            if isinstance(item, Recorded) and isinstance(item.fact, Finished):
+                return
+
+
+async def _items(
+    store: Store, bus: MemoryBus, run: str, after: int
+) -> AsyncGenerator[Recorded | Passing, None]:
     with bus.subscribe(run) as news:
         seq, stale = after, True
         while True:
             if stale:
                 for entry in await store.read(run, seq):
-                    seq, fact = entry.seq, decode(entry.body)
-                    yield Recorded(seq, fact)
-                    if isinstance(fact, Finished):
-                        return
+                    seq = entry.seq
+                    yield Recorded(seq, decode(entry.body))
                 stale = False
             match await news.get():
-                case Recorded(next_, fact) as item if next_ == seq + 1:
+                case Recorded(next_, _) as item if next_ == seq + 1:
                     seq = next_
                     yield item
-                    if isinstance(fact, Finished):
-                        return
                 case Recorded(next_, _):
                     stale = next_ > seq
-                case Passing() as item:
-                    yield item
+                case Passing(_, last) as item:
+                    # What led to a fact that the reader has already is of no use to it.
+                    if last >= seq:
+                        yield item
                 case Hint():
                     stale = True
 

@@ -20,6 +20,8 @@ from remit.values.clock import SystemClock
 from remit.values.errors import StoreError
 
 _log = logging.getLogger("remit.host")
+_LOOK_EVERY = 15.0
+_TELLS = 3
 
 
 class Worker:
@@ -34,8 +36,7 @@ class Worker:
         self._store, self._clock, self._terms = place.store, place.clock, place.terms
         self._room = room
         self._watcher = Watcher(place.store, place.bus)
-        self._id = ids.new("worker")
-        self._lease = Lease(place.clock, 0.0)
+        self._mine = ids.new("worker"), Lease(place.clock, 0.0)
         self._active: dict[str, Executor] = {}
         self._strangers: set[tuple[str, int]] = set()
         self._bell = asyncio.Event()
@@ -44,10 +45,18 @@ class Worker:
         self._pulse: Pulse | None = None
         self._drives: set[asyncio.Task[None]] = set()
 
+    @property
+    def _id(self) -> str:
+        return self._mine[0]
+
+    @property
+    def _lease(self) -> Lease:
+        return self._mine[1]
+
     async def start(self, tasks: asyncio.TaskGroup, *, work: bool) -> None:
         """Join the store and begin; with `work` off only watch for readers."""
         self._tasks = tasks
-        chapters = [self._listen]
+        chapters = [self._listen, self._look_forever]
         if work:
             await self._join()
             await self.recover()
@@ -70,13 +79,18 @@ class Worker:
     async def stop(self) -> None:
         """Claim nothing more, stop what runs and give it back."""
         if self._pulse is not None:
-            self._pulse.stop()
+            await self._pulse.stop()
         for loop in self._loops:
             loop.cancel()
-        for executor in self._active.values():
-            executor.leave()
-        if self._loops or self._drives:
-            await asyncio.wait([*self._loops, *self._drives])
+        if self._loops:
+            await asyncio.wait(self._loops)
+        for _ in range(_TELLS):
+            for executor in self._active.values():
+                executor.leave()
+            if self._drives:
+                await asyncio.wait(self._drives, timeout=self._terms.grace.total_seconds() + 2)
+        if self._drives:
+            _log.error("%d runs would not stop; their lease will end", len(self._drives))
         if self._joined:
             await self._give_back_the_rest()
 
@@ -146,13 +160,25 @@ class Worker:
     async def _listen(self) -> None:
         while True:
             try:
-                async for _ in self._store.wakeups():
+                wakeups = self._store.wakeups()
+                self.ring()
+                await self._watcher.look()
+                async for _ in wakeups:
                     self.ring()
                     await self._watcher.look()
                 return
             except StoreError as error:
                 _log.warning("listening failed: %s", error)
                 await self._clock.sleep(1.0)
+
+    async def _look_forever(self) -> None:
+        """A wakeup may be lost: what is read here is compared with the store now and then."""
+        while True:
+            await self._clock.sleep(_LOOK_EVERY)
+            try:
+                await self._watcher.look()
+            except StoreError as error:
+                _log.warning("looking for news failed: %s", error)
 
     async def _sweep_forever(self) -> None:
         while True:
@@ -166,6 +192,8 @@ class Worker:
     async def _beat_forever(self) -> None:
         while True:
             await self._clock.sleep(self._terms.renew_every.total_seconds())
+            if self._pulse is not None:
+                self._pulse.felt()
             rest = self._lease.deadline - self._clock.steady()
             try:
                 async with asyncio.timeout(max(rest, 0)):
@@ -185,15 +213,13 @@ class Worker:
             self._lease.lose()
             return
         self._lease.renew(asked + self._terms.lasts.total_seconds())
-        if self._pulse is not None:
-            self._pulse.felt()
         await self._compare(held)
 
     def _beat_from_thread(self, heart: Heart) -> None:
         """Renew the lease while the loop is stuck."""
-        lease, asked = self._lease, self._clock.steady()
+        (worker, lease), asked = self._mine, self._clock.steady()
         lasts = self._terms.lasts.total_seconds()
-        if heart.beat(self._id, lasts):
+        if heart.beat(worker, lasts):
             lease.renew(asked + lasts)
 
     async def _compare(self, held: Sequence[Held]) -> None:
@@ -216,7 +242,7 @@ class Worker:
         self._lease.lose()
         for executor in self._active.values():
             executor.lose()
-        self._id, self._lease = ids.new("worker"), Lease(self._clock, 0.0)
+        self._mine = ids.new("worker"), Lease(self._clock, 0.0)
         try:
             async with asyncio.timeout(self._terms.lasts.total_seconds()):
                 await self._join()

@@ -83,6 +83,6 @@ def decode(body: bytes) -> AnyFact:
     """The fact that an entry's body holds."""
     try:
         fact: AnyFact = codec.decode(body, _Known)  # type: ignore[arg-type]  # a union is a type form
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:
         return Unknown(body)
     return fact

@@ -20,6 +20,8 @@ _log = logging.getLogger("remit.kernel")
 _RETRY_SECONDS = 0.05
 
 Publish = Callable[[int, AnyFact], None]
+PublishBody = Callable[[int, bytes], None]
+"""Readers get the body: a value of their own, which they cannot change for the run."""
 Announce = Callable[[int], None]
 
 
@@ -81,15 +83,15 @@ class StoredJournal:
         lease: Lease,
         clock: Clock,
         tasks: asyncio.TaskGroup,
-        publish: Publish,
+        publish: PublishBody,
     ) -> None:
         self.seq = claim.seq
         self.inbox = claim.inbox
-        self.seen = claim.inbox
+        self.seen = 0
         self._store, self._claim, self._lease, self._clock = store, claim, lease, clock
         self._tasks, self._publish = tasks, publish
         self._waiting: list[_Waiting] = []
-        self._busy = False
+        self._busy = self._failed = False
         self._writer: asyncio.Task[None] | None = None
         self.on_news: Callable[[], None] = lambda: None
 
@@ -99,6 +101,7 @@ class StoredJournal:
             done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
             self._waiting.append((part, done))
             return await done
+        self._check()
         self._busy = True
         item = self._item(part)
         try:
@@ -124,6 +127,7 @@ class StoredJournal:
         """Store `fact` and the run's next status; False if news came that must be looked at."""
         if self._writer is not None:
             await asyncio.wait([self._writer])
+        self._check()
         part = _Part.of([fact])
         outcome = await self._append(self._item(part, status, asks))
         if isinstance(outcome, News):
@@ -131,6 +135,13 @@ class StoredJournal:
             return False
         self._stored(part, outcome)
         return True
+
+    def _check(self) -> None:
+        """Raise LeaseLost where nothing may be written any more: the lease is over, or an
+        earlier record could not be stored, without which a later one would be a lie."""
+        self._lease.check()
+        if self._failed:
+            raise LeaseLost
 
     def _hand_over(self, part: _Part, item: Append) -> asyncio.Future[int]:
         """Leave an append whose outcome is unknown to a task that finds it out."""
@@ -171,6 +182,7 @@ class StoredJournal:
         """Nothing more can be recorded: tell all who wait."""
         failed, self._waiting = [*begun, *self._waiting], []
         self._busy = False
+        self._failed = True
         cut = isinstance(error, asyncio.CancelledError)
         for _, done in failed:
             if not done.done():
@@ -180,8 +192,8 @@ class StoredJournal:
     def _stored(self, part: _Part, outcome: Appended | Fenced | News) -> None:
         if not isinstance(outcome, Appended):
             raise LeaseLost
-        for seq, fact in enumerate(part.facts, self.seq + 1):
-            self._publish(seq, fact)  # type: ignore[arg-type]  # each Fact is one of AnyFact
+        for seq, body in enumerate(part.bodies, self.seq + 1):
+            self._publish(seq, body)
         self.seq = outcome.seq
         if outcome.inbox > self.inbox:
             self.inbox = outcome.inbox

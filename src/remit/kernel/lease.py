@@ -18,6 +18,10 @@ class Leaving(LetGo):
     """The process is leaving: it starts nothing more for the run, which goes on elsewhere."""
 
 
+class Cancelled(LetGo):
+    """Somebody cancelled the run: nothing more is started for it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTerms:
     """How long a worker holds runs, and what happens when it is gone.
@@ -51,18 +55,21 @@ class LeaseTerms:
 
 
 class Lease:
-    """A hold with a deadline of its own on this process's clock."""
+    """A hold with a deadline of its own on this process's clock. Once lost it stays lost."""
 
     def __init__(self, clock: Clock, deadline: float = math.inf) -> None:
         self._clock = clock
+        self._lost = False
         self.deadline = deadline
 
     def renew(self, deadline: float) -> None:
         """Move the deadline, in seconds of the clock's steady time."""
-        self.deadline = deadline
+        if not self._lost:
+            self.deadline = deadline
 
     def lose(self) -> None:
-        """End it at once."""
+        """End it at once, and for good."""
+        self._lost = True
         self.deadline = -math.inf
 
     def check(self) -> None:

@@ -9,9 +9,10 @@ from typing import Any, NoReturn, TypeVar
 from remit.kernel.facts import Answered, AnyFact, Ask, Asked, Stepped
 from remit.kernel.interrupt import PauseWanted
 from remit.kernel.journal import Journal
-from remit.kernel.lease import Lease, Leaving
+from remit.kernel.lease import Lease
 from remit.values import codec
 from remit.values.clock import Clock
+from remit.values.errors import LetGo
 
 T = TypeVar("T")
 Lineage = Callable[[], Awaitable[Sequence[Sequence[AnyFact]]]]
@@ -40,7 +41,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
+class Tenure:
     """How this process came to hold the run: its token, the deaths before it, how many seconds
     ago another holder's lease ended, and the grace that such a holder's work is given."""
 
@@ -63,25 +64,25 @@ class ActiveRun:
         facts: Iterable[tuple[int, AnyFact]],
         journal: Journal,
         around: Surroundings,
-        hold: Hold,
+        tenure: Tenure,
     ) -> None:
         self.id = id
         self.facts: list[tuple[int, AnyFact]] = []
-        self.hold = hold
+        self.tenure = tenure
         self.lease = around.lease
         self.clock = around.clock
         self.show = around.show
         self.settle = around.settle
         self.lineage = around.lineage
-        self.leaving = False
-        """Whether no new step may begin here, since the process is about to leave."""
+        self.stopping: type[LetGo] | None = None
+        """Why no new step may begin here, if that is so."""
         self.left_behind = False
         """Whether work that this run started may go on after it is let go."""
         self._journal = journal
         self._steps: dict[str, tuple[int, Stepped]] = {}
         self._answers: dict[str, Answered] = {}
         self._asked: Asked | None = None
-        since = hold.since_lost
+        since = tenure.since_lost
         self._lost_at = None if since is None else self.clock.steady() - since
         for seq, fact in facts:
             self._learn(seq, fact)
@@ -112,8 +113,8 @@ class ActiveRun:
     async def step(self, name: str, make: Callable[[], Awaitable[T]], type_: type[T]) -> T:
         """The value of the step `name`: recorded, or made by `make` and recorded.
 
-        Raises LeaseLost instead of starting what another process may be starting too, and
-        Leaving where the process is about to leave.
+        Raises LeaseLost instead of starting what another process may be starting too, Leaving
+        where the process is about to leave, and Cancelled where somebody cancelled the run.
         """
         found = self._steps.get(name)
         if found is not None:
@@ -128,6 +129,11 @@ class ActiveRun:
     def pause(self, asks: Sequence[Ask]) -> NoReturn:
         """Leave the run until every question is answered."""
         raise PauseWanted(asks)
+
+    @property
+    def attempt(self) -> int:
+        """Rises with each hold on the run, by whatever process."""
+        return max(self.tenure.token, 1)
 
     def rest(self, seconds: float) -> float:
         """For how many seconds more a former holder's lease has not been over for `seconds`, so
@@ -144,10 +150,10 @@ class ActiveRun:
         self.check()
 
     def check(self) -> None:
-        """Raise LeaseLost or Leaving where nothing new may begin here."""
+        """Raise why nothing new may begin here, if that is so."""
         self.lease.check()
-        if self.leaving:
-            raise Leaving
+        if self.stopping is not None:
+            raise self.stopping
 
     def now(self) -> int:
         """Milliseconds since 1970."""

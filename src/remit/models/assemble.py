@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn, assert_never
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
@@ -19,9 +19,15 @@ from remit.models.request import (
     UsageChunk,
 )
 from remit.values.content import Reasoning, Text, well_formed
+from remit.values.errors import ConfigError
 from remit.values.usage import Usage
 
 _DEEPEST = 100
+_PIECES = (
+    "yield TextChunk(text), ReasoningChunk(text), CallChunk(index, name, arguments as JSON text),"
+    " UsageChunk(Usage(…)) and StopChunk('end', 'calls', 'length' or 'refusal')"
+)
+_Ending = tuple[Stop, Usage | None]
 _decode = msgspec.json.Decoder().decode
 
 
@@ -61,10 +67,21 @@ class Assembly:
             case StopChunk(stop):
                 self.stop = stop
             case _:
-                assert_never(chunk)
+                # A model of the user's own may yield anything.
+                raise ConfigError(f"a model yielded {chunk!r:.200}: {_PIECES}")
 
     def close(self) -> None:
-        """Build `parts`: empty text and reasoning leave no part."""
+        """Build `parts`: empty text and reasoning leave no part. Raises ConfigError for pieces
+        whose fields are not what they must be."""
+        try:
+            self._close()
+            msgspec.convert((self.stop, self.usage), _Ending)
+        except (TypeError, AttributeError, msgspec.ValidationError) as error:
+            raise ConfigError(
+                f"a model yielded a piece with a wrong field ({error}): {_PIECES}"
+            ) from error
+
+    def _close(self) -> None:
         for part in self._open:
             text = well_formed("".join(part.pieces))
             if part.kind == "call":

@@ -38,6 +38,11 @@ class Pricing:
         object.__setattr__(self, "_digits", digits)
         object.__setattr__(self, "_rates", tuple(_shifted(rate, digits) for rate in exact))
 
+    @property
+    def free(self) -> bool:
+        """Whether every rate is 0."""
+        return not any(self._rates)
+
     def cost(self, usage: Usage) -> Decimal:
         """What `usage` costs, rounded once, upward, to a billionth of the unit.
 

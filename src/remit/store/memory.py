@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
@@ -68,13 +69,15 @@ class _Thread:
 class _Heart:
     clock: Clock
     workers: dict[str, float]
+    lock: threading.Lock
 
     def beat(self, worker: str, lasts: float) -> bool:
         now = self.clock.steady()
-        if self.workers.get(worker, now) <= now:
-            return False
-        self.workers[worker] = now + lasts
-        return True
+        with self.lock:
+            if self.workers.get(worker, now) <= now:
+                return False
+            self.workers[worker] = now + lasts
+            return True
 
     def close(self) -> None:
         """There is nothing to let go of."""
@@ -88,6 +91,7 @@ class MemoryStore:
         self._runs: dict[str, _Run] = {}
         self._threads: dict[str, _Thread] = {}
         self._workers: dict[str, float] = {}
+        self._sweeping = threading.Lock()
         self._held: dict[str, dict[str, _Run]] = {}
         self._queued: dict[str, dict[str, _Run]] = {}
         self._turns = count()
@@ -153,7 +157,7 @@ class MemoryStore:
         return [Held(run.id, run.token, run.inbox) for run in held.values()]
 
     def heart(self) -> _Heart:
-        return _Heart(self._clock, self._workers)
+        return _Heart(self._clock, self._workers, self._sweeping)
 
     async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:
         held = self._held.get(worker, {}).get(run)
@@ -254,7 +258,10 @@ class MemoryStore:
     async def sweep(self) -> Sequence[str]:
         swept = []
         for worker in [worker for worker in self._workers if not self._alive(worker)]:
-            until = self._workers.pop(worker)
+            with self._sweeping:
+                if self._alive(worker):
+                    continue
+                until = self._workers.pop(worker)
             for run in list(self._held.get(worker, {}).values()):
                 run.token += 1
                 run.deaths += 1

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic
 
 import msgspec
+from typing_extensions import TypeVar
 
-Deps = TypeVar("Deps")
+Deps = TypeVar("Deps", default=Any)
 Report = Callable[[str | None, float | None], None]
 
 log = logging.getLogger("remit.tools")

@@ -33,8 +33,10 @@ class FactEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
 class PassingEvent(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False
 ):
-    """An event that is shown once, live. A higher `attempt` starts the turn's text anew."""
+    """An event that is shown once, live. A higher `attempt` starts the turn's text anew. Its
+    `id` is None: a reader goes on after the last one that is not."""
 
+    id: ClassVar[None] = None
     turn: int
     attempt: int
     delta_id: int

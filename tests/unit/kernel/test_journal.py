@@ -96,7 +96,7 @@ async def holding(store: Store) -> AsyncIterator[Held]:
     async with asyncio.TaskGroup() as tasks:
         around: Any = between
         journal = StoredJournal(
-            around, claim, lease, clock, tasks, lambda seq, fact: told.append((seq, fact))
+            around, claim, lease, clock, tasks, lambda seq, body: told.append((seq, decode(body)))
         )
         yield Held(journal, between, lease, clock, told)
 

@@ -9,7 +9,7 @@ import pytest
 from remit.kernel.facts import Answered, AnyFact, Asked, Stepped
 from remit.kernel.journal import UnkeptJournal
 from remit.kernel.lease import Lease, LeaseLost, Leaving
-from remit.kernel.run import ActiveRun, Hold, Surroundings
+from remit.kernel.run import ActiveRun, Surroundings, Tenure
 from remit.testing.clock import ManualClock
 from remit.values.usage import Usage
 
@@ -31,12 +31,12 @@ def a_run(
     clock: ManualClock,
     *facts: AnyFact,
     lease: Lease | None = None,
-    hold: Hold | None = None,
+    hold: Tenure | None = None,
 ) -> ActiveRun:
     journal = UnkeptJournal(lambda seq, fact: None)
     journal.seq = len(facts) + 1
     around = Surroundings(clock=clock, lease=lease or Lease(clock))
-    return ActiveRun("run_1", enumerate((ASKED, *facts), 1), journal, around, hold or Hold())
+    return ActiveRun("run_1", enumerate((ASKED, *facts), 1), journal, around, hold or Tenure())
 
 
 async def test_a_step_is_made_once_and_answered_from_then_on(clock: ManualClock) -> None:
@@ -83,7 +83,7 @@ async def test_no_step_begins_after_the_lease(clock: ManualClock) -> None:
 
 async def test_no_step_begins_where_the_process_is_leaving(clock: ManualClock) -> None:
     run, made = a_run(clock), Made()
-    run.leaving = True
+    run.stopping = Leaving
     with pytest.raises(Leaving):
         await run.step("one", made.value, int)
     assert made.times == 0
@@ -102,7 +102,7 @@ async def test_a_step_records_how_long_it_took(clock: ManualClock) -> None:
 
 async def test_a_former_holder_is_outwaited(clock: ManualClock) -> None:
     """Its lease has been over for 2 seconds when this process takes the run."""
-    run = a_run(clock, hold=Hold(since_lost=2.0, grace=5.0))
+    run = a_run(clock, hold=Tenure(since_lost=2.0, grace=5.0))
     waiting = asyncio.ensure_future(run.outwait(5.0))
     await asyncio.sleep(0)
     clock.advance(2.9)
@@ -121,7 +121,7 @@ async def test_waiting_for_a_former_holder_does_not_outlast_the_own_lease(
     clock: ManualClock,
 ) -> None:
     lease = Lease(clock, clock.steady() + 3)
-    run = a_run(clock, lease=lease, hold=Hold(since_lost=0.0))
+    run = a_run(clock, lease=lease, hold=Tenure(since_lost=0.0))
     waiting = asyncio.ensure_future(run.outwait(5.0))
     await asyncio.sleep(0)
     clock.advance(6)

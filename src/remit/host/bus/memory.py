@@ -24,9 +24,10 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class Passing(msgspec.Struct, frozen=True):
-    """Something was shown that no journal holds."""
+    """Something was shown that no journal holds, when `after` was the last fact."""
 
     event: Any
+    after: int = 0
 
 
 class Hint(msgspec.Struct, frozen=True):
@@ -89,6 +90,10 @@ class MemoryBus:
             self._told[run] = item.seq
         for reader in readers:
             reader.put(item)
+
+    def is_read(self, run: str) -> bool:
+        """Whether somebody reads `run`."""
+        return run in self._readers
 
     def told(self, run: str) -> int:
         """The last fact of `run` that its readers were told of here."""

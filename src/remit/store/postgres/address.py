@@ -33,7 +33,7 @@ _USUAL = {
 _SETTINGS = {
     "default_transaction_isolation": "read committed",
     "statement_timeout": "15s",
-    "lock_timeout": "5s",
+    "lock_timeout": "2s",
     "idle_in_transaction_session_timeout": "10s",
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",

@@ -29,7 +29,7 @@ def create(sql: Queries, news: Sequence[NewRun]) -> Plan:
     """`Store.create`, for each of `news`."""
     outcomes: list[Created | Busy] = [Created()] * len(news)
     script = Script(sql)
-    threads = list({pack(new.thread) for new in news if new.thread is not None})
+    threads = list(dict.fromkeys(pack(new.thread) for new in news if new.thread is not None))
     if threads:
         script.call("make_thread", threads=threads)
         script.call("take_thread", threads=threads)
@@ -101,12 +101,12 @@ def _append(script: Script, item: Append, outcomes: Outcomes) -> None:
 
 def _lock(script: Script, items: Sequence[Append]) -> None:
     """Lock all that is written to, threads before runs."""
-    runs = {item.run for item in items}
-    ended = {item.run for item in items if item.status in ENDED}
+    runs = list(dict.fromkeys(item.run for item in items))
+    ended = list(dict.fromkeys(item.run for item in items if item.status in ENDED))
     if ended:
-        script.call("lock_thread", runs=list(ended))
+        script.call("lock_thread", runs=ended)
     if len(runs) > 1:
-        script.call("lock_run", runs=list(runs))
+        script.call("lock_run", runs=runs)
 
 
 def _write(script: Script, round: Round, outcomes: Outcomes) -> None:

@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger("remit.store")
 _LONGEST_ANSWER = 30.0
+_FAILED = 4
 
 
 class Plan(NamedTuple):
@@ -53,6 +54,7 @@ class Order(Generic[T]):
     size: int = 0
     told: Callable[[], None] | None = None
     tries: int = 0
+    error: Exception | None = None
 
 
 class Lane:
@@ -138,14 +140,22 @@ class Lane:
                 self._go_soon()
 
     def _groups(self) -> list[list[Order[Any]]]:
-        """All that wait, within the limits; what shares a transaction stands together."""
+        """All that wait, within the limits; what shares a transaction stands together.
+
+        What failed before may have to wait for a lock again: few of that go with the others.
+        """
         groups: list[list[Order[Any]]] = []
         shared: dict[Any, list[Order[Any]]] = {}
-        count = size = 0
-        while self._waiting and count < self._orders and size <= self._size:
+        now = self._loop.time()
+        count = size = failed = 0
+        while self._waiting and count < self._orders and size <= self._size and failed < _FAILED:
             order = self._waiting.popleft()
+            if order.error is not None and now >= order.deadline:
+                self._settle(order, None, order.error)
+                continue
             count += 1
             size += order.size
+            failed += order.tries > 0
             if not order.shared:
                 groups.append([order])
             elif order.draw in shared:
@@ -183,6 +193,7 @@ class Lane:
         now = self._loop.time()
         for order in group:
             order.tries += 1
+            order.error = error
             if isinstance(error, BrokenError):
                 again = order.again and now < order.deadline
             elif passes(error):

@@ -48,6 +48,11 @@ def patiently(attempt: Callable[[], T], patience: float) -> T:
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
+def passes(error: Exception) -> bool:
+    """Whether nothing was done because another holds a lock."""
+    return isinstance(error, sqlite3.Error) and _primary_code(error) in _PASSING
+
+
 def explained(error: Exception, path: str) -> Exception:
     """`error` as a StoreError with a reason and the mend, if it is one of SQLite's."""
     if not isinstance(error, sqlite3.Error):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from remit.store.sqlite.checkpoint import Checkpoints
-from remit.store.sqlite.faults import explained, patiently
+from remit.store.sqlite.faults import explained, passes, patiently
 from remit.store.sqlite.lane import Order, Outcome
 from remit.store.sqlite.moment import Moment
 
@@ -35,8 +35,10 @@ class Writer:
         try:
             values = patiently(lambda: self._commit(orders), self._patience)
         except Exception as error:
-            if len(orders) == 1:
-                return [(orders[0], None, explained(error, self._path))]
+            if len(orders) == 1 or passes(error):
+                # Still locked after all that patience: the same for everyone who waits.
+                told = explained(error, self._path)
+                return [(order, None, told) for order in orders]
             return [outcome for order in orders for outcome in self.carry_out([order])]
         return [(order, value, None) for order, value in zip(orders, values, strict=True)]
 
