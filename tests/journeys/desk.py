@@ -10,7 +10,7 @@ from typing import Any
 from remit import Agent, Budget, ToolContext, tool
 from remit.models.request import ModelRequest
 from remit.testing.model import Call, Item, Say, ScriptedModel
-from remit.values.messages import ToolMessage
+from remit.values.messages import AssistantMessage, ToolMessage
 
 
 @dataclass
@@ -20,6 +20,8 @@ class World:
     entered: Counter[str] = field(default_factory=Counter)
     effects: dict[str, str] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
+    turns: list[int] = field(default_factory=list)
+    """Which turns the model was asked for."""
 
     def note(self, tool: str, ctx: ToolContext[Any]) -> None:
         self.entered[tool] += 1
@@ -49,6 +51,11 @@ def tools(world: World) -> list[Any]:
     return [find_order, find_customer, refund]
 
 
+def turn_of(request: ModelRequest) -> int:
+    """Which turn a request is for."""
+    return sum(isinstance(message, AssistantMessage) for message in request.messages)
+
+
 def by_conversation(request: ModelRequest) -> Any:
     """Two lookups side by side, a refund of 150, an answer: decided by what the request holds."""
     done = [message for message in request.messages if isinstance(message, ToolMessage)]
@@ -59,9 +66,15 @@ def by_conversation(request: ModelRequest) -> Any:
     return Say(f"Done: {done[-1].text}")
 
 
-def endless(answers: int = 200) -> ScriptedModel:
+def endless(world: World | None = None, answers: int = 200) -> ScriptedModel:
     """A model that answers by the conversation, as often as it is asked."""
-    model = ScriptedModel([by_conversation] * answers)
+
+    def answer(request: ModelRequest) -> Any:
+        if world is not None:
+            world.turns.append(turn_of(request))
+        return by_conversation(request)
+
+    model = ScriptedModel([answer] * answers)
     model.assert_used = lambda: None  # type: ignore[method-assign]  # a script of any length
     return model
 
