@@ -1,0 +1,242 @@
+"""Stopping a run: an accepted cancel ends cancelled and leaving ends nothing, whatever a program
+makes of being stopped, and whatever the store does meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from remit.errors import ProviderError, StoreError
+from remit.kernel.facts import Finished
+from remit.kernel.lease import LeaseTerms
+from remit.kernel.program import Outcome
+from remit.kernel.run import ActiveRun
+from remit.store.protocol import Store
+from remit.store.records import Busy, Created, Head, NewRun, Signal
+from remit.testing.clock import ManualClock
+from remit.testing.crash import CrashStore
+from tests.journeys.host import DONE, hosting
+
+QUICK = LeaseTerms(grace=timedelta(seconds=0.05))
+
+
+class Flaky(CrashStore):
+    """Fails the next reads of one kind."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, at=None)
+        self.signals_fail = self.heads_fail = 0
+        self.failed = asyncio.Event()
+
+    async def signals(self, run: str) -> Sequence[Signal]:
+        if self.signals_fail:
+            self.signals_fail -= 1
+            self.failed.set()
+            raise StoreError(reason="for a moment")
+        return await super().signals(run)
+
+    async def heads(self, runs: object) -> dict[str, Head]:
+        if self.heads_fail:
+            self.heads_fail -= 1
+            raise StoreError(reason="for a moment")
+        return dict(await super().heads(runs))  # type: ignore[arg-type]  # handed on
+
+
+async def test_a_cancelled_run_that_is_given_up_ends_cancelled(
+    store: Store, clock: ManualClock
+) -> None:
+    async def program(run: ActiveRun) -> Outcome:
+        raise AssertionError("it is given up")
+
+    async with hosting(store, clock, program, work=False) as host:
+        run = await host.start()
+        for number in range(3):
+            await store.beat(f"dead{number}", 20.0, join=True)
+            assert await store.claim(f"dead{number}", ["toy@1"], format=1)
+            if number == 2:
+                assert await host.client.cancel(run, None, None) == "running"
+            clock.advance(21)
+            await store.sweep()
+    async with hosting(store, clock, program) as host:
+        assert (await host.settled(run)).status == "cancelled"
+
+
+async def test_leaving_is_no_failure_whatever_the_program_raises(
+    store: Store, clock: ManualClock
+) -> None:
+    began = asyncio.Event()
+
+    async def program(run: ActiveRun) -> Outcome:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ProviderError(message="the stream was cut") from None
+        return DONE
+
+    async with hosting(store, clock, program) as host:
+        run = await host.start()
+        await asyncio.wait_for(began.wait(), 5)
+    row = await store.get(run)
+    assert row is not None
+    assert (row.status, row.deaths) == ("queued", 0)
+
+
+async def test_a_swallowed_cancel_starts_no_further_step(store: Store, clock: ManualClock) -> None:
+    began, made = asyncio.Event(), []
+
+    async def program(run: ActiveRun) -> Outcome:
+        began.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+        async def pay() -> int:
+            made.append("paid")
+            return 1
+
+        await run.step("pay", pay, int)
+        return DONE
+
+    async with hosting(store, clock, program) as host:
+        run = await host.start()
+        await asyncio.wait_for(began.wait(), 5)
+        await host.client.cancel(run, None, None)
+        assert (await host.settled(run)).status == "cancelled"
+    assert made == []
+
+
+async def test_a_program_that_never_stops_is_left_for_good(
+    store: Store, clock: ManualClock
+) -> None:
+    began = asyncio.Event()
+
+    async def program(run: ActiveRun) -> Outcome:
+        began.set()
+        while True:
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                continue
+
+    async with hosting(store, clock, program, terms=QUICK) as host:
+        run, other = await host.start(), await host.start()
+        await asyncio.wait_for(began.wait(), 5)
+        await host.client.cancel(run, None, None)
+        assert (await host.settled(run)).status == "cancelled"
+    row = await store.get(other)
+    assert row is not None
+    assert row.status == "queued"
+
+
+async def test_a_cancel_whose_look_failed_is_seen_at_the_next_renewal(
+    store: Store, clock: ManualClock
+) -> None:
+    began, flaky = asyncio.Event(), Flaky(store)
+
+    async def program(run: ActiveRun) -> Outcome:
+        began.set()
+        await asyncio.Event().wait()
+        return DONE
+
+    async with hosting(flaky, clock, program) as host:
+        run = await host.start()
+        await asyncio.wait_for(began.wait(), 5)
+        flaky.signals_fail = 1
+        await host.client.cancel(run, None, None)
+        await asyncio.wait_for(flaky.failed.wait(), 5)
+        clock.advance(5)
+        assert (await host.settled(run)).status == "cancelled"
+
+
+async def test_a_reader_elsewhere_outlives_a_store_that_fails_for_a_moment(
+    store: Store, other_store: Store, clock: ManualClock
+) -> None:
+    go, flaky = asyncio.Event(), Flaky(other_store)
+
+    async def program(run: ActiveRun) -> Outcome:
+        await go.wait()
+        return DONE
+
+    async with (
+        hosting(store, clock, program) as host,
+        hosting(flaky, clock, program, work=False) as reader,
+    ):
+        run = await host.start()
+        reading = asyncio.create_task(reader.settled(run))
+        await asyncio.sleep(0.05)
+        flaky.heads_fail = 3
+        go.set()
+        while not reading.done():
+            clock.advance(1)
+            await asyncio.sleep(0.005)
+        assert (await reading).status == "succeeded"
+
+
+async def test_a_lapsed_lease_writes_nothing_even_before_a_sweep(
+    store: Store, clock: ManualClock
+) -> None:
+    stuck, go = asyncio.Event(), asyncio.Event()
+
+    async def program(run: ActiveRun) -> Outcome:
+        async def slow() -> int:
+            stuck.set()
+            await go.wait()
+            return 1
+
+        await run.step("slow", slow, int)
+        return DONE
+
+    terms = LeaseTerms(renew_every=timedelta(seconds=10), sweep_every=timedelta(hours=1))
+    async with hosting(store, clock, program, terms=terms) as host:
+        run = await host.start()
+        await asyncio.wait_for(stuck.wait(), 5)
+        clock._steady += 21  # no sleeper wakes: the loop was stuck
+        go.set()
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        row = await store.get(run)
+        assert row is not None
+        assert (row.status, row.seq) == ("running", 1)
+
+
+async def test_a_journal_that_cannot_be_read_ends_its_run(store: Store, clock: ManualClock) -> None:
+    await store.create(NewRun(id="run_x", program="toy@1", body=b"{not json", format=1))
+
+    async def program(run: ActiveRun) -> Outcome:
+        raise AssertionError("it is not driven")
+
+    async with hosting(store, clock, program) as host:
+        assert (await host.settled("run_x")).status == "failed"
+        last = (await host.facts("run_x"))[-1]
+    assert isinstance(last, Finished)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_start_and_an_answer_whose_outcome_is_unknown_are_made_once(
+    store: Store, clock: ManualClock, when: str
+) -> None:
+    class Unknown(CrashStore):
+        fails = 0
+
+        async def create(self, new: NewRun) -> Created | Busy:
+            self.fails += 1
+            if self.fails == 1 and when == "before":
+                raise StoreError(reason="for a moment")
+            made = await super().create(new)
+            if self.fails == 1:
+                raise StoreError(reason="for a moment")
+            return made
+
+    unknown = Unknown(store, at=None)
+
+    async def program(run: ActiveRun) -> Outcome:
+        return DONE
+
+    async with hosting(unknown, clock, program) as host:
+        run = await host.start(thread="t")
+        assert (await host.settled(run)).status == "succeeded"
+    assert unknown.fails == 2
