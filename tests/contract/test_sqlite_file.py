@@ -124,3 +124,19 @@ async def test_only_who_has_the_lock_copies_the_log_back(tmp_path: Path) -> None
 
     assert kept > 12_000_000
     assert copied > 12_000_000
+
+
+async def test_every_connection_that_writes_waits_for_the_disk(tmp_path: Path) -> None:
+    """What was recorded survives a power cut: `synchronous` is FULL (2)."""
+    store = SqliteStore(tmp_path / "runs.db")
+    await store.open()
+    heart = store.heart()
+    await store.beat("w", 20.0, join=True)
+    assert heart.beat("w", 20.0)
+    writer = store._connections._writing._db  # type: ignore[union-attr]  # it is open
+    beats = heart._db
+    assert beats is not None
+    modes = [db.execute("PRAGMA synchronous").fetchone() for db in (writer, beats)]
+    heart.close()
+    await store.close()
+    assert modes == [(2,), (2,)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import subprocess
+import sys
 import threading
 from collections.abc import Coroutine
 from typing import Any
@@ -135,3 +137,28 @@ def test_an_agent_runs_from_a_script() -> None:
         name="desk", model=ScriptedModel([Say("hi")]), budget=Budget(turns=1)
     )
     assert run_sync(agent.run("Hello")).text == "hi"
+
+
+def test_an_exit_is_raised_where_it_was_asked_for_and_the_loop_goes_on() -> None:
+    async def leave() -> None:
+        raise SystemExit(3)
+
+    async def answer() -> int:
+        return 1
+
+    with pytest.raises(SystemExit):
+        run_sync(leave())
+    assert run_sync(answer()) == 1
+
+
+def test_a_forked_child_gets_a_loop_of_its_own() -> None:
+    code = (
+        "import os, sys, remit\n"
+        "async def one(): return 1\n"
+        "remit.run_sync(one())\n"
+        "child = os.fork()\n"
+        "if child == 0: os._exit(7 if remit.run_sync(one()) == 1 else 1)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=20, check=False)
+    assert done.returncode == 7

@@ -75,7 +75,7 @@ class Assembly:
         whose fields are not what they must be."""
         try:
             self._close()
-            msgspec.convert((self.stop, self.usage), _Ending)
+            msgspec.convert(msgspec.to_builtins((self.stop, self.usage)), _Ending)
         except (TypeError, AttributeError, msgspec.ValidationError) as error:
             raise ConfigError(
                 f"a model yielded a piece with a wrong field ({error}): {_PIECES}"
@@ -89,6 +89,8 @@ class Assembly:
             elif part.kind == "text" and text:
                 self.parts.append(Text(text))
             elif part.kind == "reasoning" and (text or part.signature):
+                if not isinstance(part.signature, str | None):
+                    raise TypeError("a signature is text")
                 self.parts.append(Reasoning(text, part.signature))
 
     def _last(self, kind: str) -> _Open:
