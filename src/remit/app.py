@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from remit.agent.agent import Agent
-from remit.agent.asking import Asking, check_caller
+from remit.agent.asking import Asking, check_caller, check_page
 from remit.agent.decisions import decisions
 from remit.agent.grants import grant as check_grant
 from remit.agent.loop import AgentProgram
@@ -34,7 +34,7 @@ from remit.store.records import Query, RunRow
 from remit.values.clock import Clock, SystemClock
 from remit.values.errors import AlreadyDecidedError, ConfigError, NotPausedError, RunNotFoundError
 from remit.values.events import DoneEvent, Event
-from remit.values.identity import Caller
+from remit.values.identity import Caller, is_id
 from remit.values.messages import Message
 from remit.values.results import Run, Status
 
@@ -170,6 +170,7 @@ class App:
     async def wait(self, run: str) -> Run:
         """The run once it has ended, or waits for people."""
         self._open_client()
+        _check_run_id(run)
         return await self._view(self._mine(run, await settled(self._store, self._bus, run)))
 
     async def get(self, run: str) -> Run:
@@ -187,8 +188,13 @@ class App:
         before: str | None = None,
         limit: int = 50,
     ) -> list[Run]:
-        """Runs, newest first, without their contents; `before` ends the page before."""
+        """Runs, newest first, without their contents; `before` ends the page before.
+
+        Raises ConfigError for an unknown agent or status and for a `limit` not from 1 to 1,000,
+        UserIdError for ids of another shape.
+        """
         self._open_client()
+        check_page(status, limit, {"user": user, "tenant": tenant, "run": before})
         names = self._agents.names if agent is None else (self._agents.known(agent),)
         query = Query(
             status=status, names=names, user=user, tenant=tenant, before=before, limit=limit
@@ -327,6 +333,7 @@ class App:
         return self._client
 
     async def _row(self, run: str) -> RunRow:
+        _check_run_id(run)
         return self._mine(run, await self._store.get(run))
 
     async def _view(self, row: RunRow) -> Run:
@@ -338,6 +345,11 @@ class App:
         if row is None or not self._agents.covers(row.program):
             raise RunNotFoundError(run=run)
         return row
+
+
+def _check_run_id(run: object) -> None:
+    if not is_id(run):
+        raise RunNotFoundError(run=repr(run)[:80])
 
 
 def _nothing() -> None:

@@ -26,6 +26,7 @@ class Proxy:
     mark: bytes = b""
     cut: Cut | None = None
     cuts: int = 0
+    was_cut: asyncio.Event = field(default_factory=asyncio.Event)
     flowing: asyncio.Event = field(default_factory=asyncio.Event)
     _lines: set[asyncio.StreamWriter] = field(default_factory=set)
     _serving: set[asyncio.Task[None]] = field(default_factory=set)
@@ -91,6 +92,7 @@ class Proxy:
                 await self.flowing.wait()
                 if self.cut is not None and self.mark in sent:
                     self.cuts += 1
+                    self.was_cut.set()
                     cut, self.cut = self.cut, None
                     if cut == "before":
                         break

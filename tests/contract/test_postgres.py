@@ -62,7 +62,7 @@ async def ask(place: Place, question: str) -> Any:
     """What a session, set up as the store's are, answers."""
     answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     wire = await Wire.connect(Address.parse(place.address, place.schema))
-    wire.send([Unit([Call(statement("question", question), ())], answered.set_result)], 5)
+    wire.send([Unit([Call(statement("question", question), [])], answered.set_result)], 5)
     answers = await answered
     wire.close()
     if isinstance(answers, Exception):

@@ -190,6 +190,22 @@ async def test_a_server_that_stays_away_is_told_in_the_end(place: Place, witness
     assert await status(witness, run) == "queued"
 
 
+async def test_a_start_that_may_be_stored_is_told_so_though_the_server_stays_away(
+    place: Place, witness: Store
+) -> None:
+    async with proxying(place.address) as proxy:
+        hasty = PostgresStore(proxy.address, schema=place.schema, patience=0.5)
+        await hasty.open()
+        proxy.arm("after", MARK)
+        starting = asyncio.create_task(hasty.create(a_run("r", body=MARK)))
+        await proxy.was_cut.wait()
+
+    with pytest.raises(StoreError, match="may be stored or not"):
+        await asyncio.wait_for(starting, 5)
+    assert await bodies(witness, "r") == [MARK]
+    await hasty.close()
+
+
 def steps(effects: Counter[str]) -> Drive:
     """A program of many steps, each of which leaves a trace outside."""
 

@@ -142,3 +142,33 @@ def test_the_world_is_seen_by_all(worlds: Worlds) -> None:
     with sqlite3.connect(worlds.path) as other:
         other.execute("INSERT INTO entered VALUES (1, 'tool', 'k')")
     assert worlds.entered("tool", 1) == ["k"]
+
+
+TWO_APPS = """
+import asyncio, sys
+from datetime import timedelta
+from remit import App
+from tests.faults.steps import TERMS, open_world, stepper
+
+async def main(folder):
+    world = open_world(f"{folder}/world.db")
+    one, two = stepper(world, 2, 0.5), stepper(world, 2, 0.5)
+    async with (
+        App(agents=[one], store=f"sqlite:///{folder}/one.db", lease=TERMS),
+        App(agents=[two], store=f"sqlite:///{folder}/runs.db", lease=TERMS) as app,
+    ):
+        await app.wait(await app.start("stepper", "go"))
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@pytest.mark.slow
+async def test_every_app_of_a_process_drains_before_it_ends(worlds: Worlds, tmp_path: Path) -> None:
+    leaving = subprocess.Popen([sys.executable, "-c", TWO_APPS, str(tmp_path)], cwd=ROOT)
+    worlds.await_entered("tool", 1)
+    leaving.send_signal(signal.SIGTERM)
+    assert leaving.wait(PATIENCE) == -signal.SIGTERM
+    assert len(worlds.entered("end")) == 1
+    row, _ = await worlds.journal()
+    assert (row.status, row.deaths) == ("queued", 0)

@@ -36,13 +36,13 @@ class Time:
     have left running is no work: it moves the end."""
 
     def __init__(self, seconds: float | None) -> None:
-        self.limit = asyncio.timeout(seconds)
+        self.limit = None if seconds is None else asyncio.timeout(seconds)
         self._waited = 0.0
 
     def extend(self, seconds: float) -> None:
         """Give the move `seconds` more. Waits side by side count once, as the longest of them."""
-        end = self.limit.when()
-        if end is not None and seconds > self._waited:
+        end = self.limit and self.limit.when()
+        if self.limit and end is not None and seconds > self._waited:
             self.limit.reschedule(end + seconds - self._waited)
             self._waited = seconds
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 import msgspec
 
@@ -12,6 +14,7 @@ from remit.values.content import Text, well_formed
 from remit.values.errors import ConfigError, UserIdError
 from remit.values.identity import Caller, is_id
 from remit.values.messages import UserMessage
+from remit.values.results import Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,3 +79,15 @@ def check_caller(by: object) -> None:
     raise ConfigError(
         f"by= must be a Caller with text for its ids and sets of text for roles and may, not {by!r}"
     )
+
+
+def check_page(status: object, limit: object, ids: Mapping[str, object]) -> None:
+    """Raise ConfigError or UserIdError for what no list of runs can be asked for by."""
+    statuses = get_args(Status)
+    if status is not None and status not in statuses:
+        raise ConfigError(f"there is no status {status!r:.80}: use one of {', '.join(statuses)}")
+    if type(limit) is not int or not 1 <= limit <= 1000:
+        raise ConfigError(f"limit must be a whole number from 1 to 1,000, not {limit!r:.80}")
+    for kind, value in ids.items():
+        if value is not None and not is_id(value):
+            raise UserIdError(kind=kind, value=value)

@@ -96,7 +96,7 @@ class AgentProgram:
         """Make the move; False if the budget's time ended before it."""
         limit = self.plan.budget.limit_seconds
         time = Time(None if limit is None else max(limit - state.seconds, 0.0))
-        if limit is None:
+        if time.limit is None:
             await self._move(move, run, state, past, actor, time)
             return True
         try:

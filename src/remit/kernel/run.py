@@ -69,6 +69,8 @@ class ActiveRun:
         self.id = id
         self.facts: list[tuple[int, AnyFact]] = []
         self.tenure = tenure
+        self.attempt = max(tenure.token, 1)
+        """Rises with each hold on the run, by whatever process."""
         self.lease = around.lease
         self.clock = around.clock
         self.show = around.show
@@ -129,11 +131,6 @@ class ActiveRun:
     def pause(self, asks: Sequence[Ask]) -> NoReturn:
         """Leave the run until every question is answered."""
         raise PauseWanted(asks)
-
-    @property
-    def attempt(self) -> int:
-        """Rises with each hold on the run, by whatever process."""
-        return max(self.tenure.token, 1)
 
     def rest(self, seconds: float) -> float:
         """For how many seconds more a former holder's lease has not been over for `seconds`, so

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger("remit.store")
 _LONGEST_ANSWER = 30.0
-_FAILED = 4
+_ALONE = 4
 
 
 class Plan(NamedTuple):
@@ -42,7 +42,7 @@ class Order(Generic[T]):
     """What a caller waits for: `asked`, which `draw` makes a plan of, with others' if `shared`.
 
     `again` marks what may be carried out twice, for whoever does not know whether it was. `told`
-    is called when it is done, or may be. `size` is the bytes that it brings along.
+    is called when a write is done, or may be. `size` is the bytes that it brings along.
     """
 
     draw: Callable[[Sequence[Any]], Plan]
@@ -54,7 +54,16 @@ class Order(Generic[T]):
     size: int = 0
     told: Callable[[], None] | None = None
     tries: int = 0
+    alone: bool = False
     error: Exception | None = None
+
+    def fail(self, error: Exception) -> None:
+        """Note what went wrong. Of a write that may have been done, no later error tells more."""
+        self.tries += 1
+        if self.told is None or not isinstance(self.error, BrokenError):
+            self.error = error
+        # A broken connection is not this order's own fault; anything else may be.
+        self.alone = self.alone or not isinstance(error, BrokenError)
 
 
 class Lane:
@@ -147,16 +156,16 @@ class Lane:
         groups: list[list[Order[Any]]] = []
         shared: dict[Any, list[Order[Any]]] = {}
         now = self._loop.time()
-        count = size = failed = 0
-        while self._waiting and count < self._orders and size <= self._size and failed < _FAILED:
+        count = size = alone = 0
+        while self._waiting and count < self._orders and size <= self._size and alone < _ALONE:
             order = self._waiting.popleft()
             if order.error is not None and now >= order.deadline:
                 self._settle(order, None, order.error)
                 continue
             count += 1
             size += order.size
-            failed += order.tries > 0
-            if not order.shared:
+            alone += order.alone
+            if order.alone or not order.shared:
                 groups.append([order])
             elif order.draw in shared:
                 shared[order.draw].append(order)
@@ -192,8 +201,7 @@ class Lane:
         """Ask again where that is known to be harmless, each alone; else tell the callers."""
         now = self._loop.time()
         for order in group:
-            order.tries += 1
-            order.error = error
+            order.fail(error)
             if isinstance(error, BrokenError):
                 again = order.again and now < order.deadline
             elif passes(error):
@@ -201,10 +209,8 @@ class Lane:
             else:
                 again = len(group) > 1
             if not again:
-                self._settle(order, None, error)
-                continue
-            order.shared = False
-            if len(group) > 1:
+                self._settle(order, None, order.error)
+            elif len(group) > 1:
                 self._waiting.append(order)
             else:
                 self._resting += 1
@@ -255,8 +261,8 @@ class Lane:
             if may_come_back and now < order.deadline:
                 self._waiting.append(order)
             else:
-                with suppress(asyncio.InvalidStateError):
-                    order.future.set_exception(explained(error, self._address.place))
+                order.fail(error)
+                self._settle(order, None, order.error)
 
     def _stop_if_idle(self) -> None:
         if self._stopping is not None and not self._resting:

@@ -30,7 +30,7 @@ class News:
         self._loop = asyncio.get_running_loop()
         self._lane = Lane(address, rung=self._heard, lost=self._deaf)
         self._tell = sql("tell")
-        self._listen = Call(statement("listen", f'LISTEN "{address.schema}"'), ())
+        self._listen = Call(statement("listen", f'LISTEN "{address.schema}"'), [])
         self._telling: asyncio.TimerHandle | None = None
         self._listening = self._stopping = False
 

@@ -24,14 +24,14 @@ class Statement(NamedTuple):
     text: bytes
     parameters: tuple[str, ...]
     encode: tuple[Callable[[Any], bytes | None], ...]
-    formats: tuple[int, ...]
+    formats: list[int]
 
 
 class Call(NamedTuple):
     """A statement with its values, as they travel."""
 
     statement: Statement
-    values: tuple[bytes | None, ...]
+    values: list[bytes | None]
 
 
 def statement(name: str, text: str) -> Statement:
@@ -53,11 +53,13 @@ def statement(name: str, text: str) -> Statement:
     def numbered(found: re.Match[str]) -> str:
         return f"${numbers[found[1]]}::{types[found[1]]}"
 
-    encode, formats = (
-        zip(*(_TRAVELS[type] for type in types.values()), strict=True) if types else ((), ())
-    )
+    travels = [_TRAVELS[type] for type in types.values()]
     return Statement(
-        name.encode(), _PARAMETER.sub(numbered, text).encode(), tuple(types), encode, formats
+        name.encode(),
+        _PARAMETER.sub(numbered, text).encode(),
+        tuple(types),
+        tuple(encode for encode, _ in travels),
+        [format for _, format in travels],
     )
 
 
@@ -78,10 +80,10 @@ class Queries:
             values["now"] = self._now()
         return Call(
             made,
-            tuple(
+            [
                 encode(values[parameter])
                 for parameter, encode in zip(made.parameters, made.encode, strict=True)
-            ),
+            ],
         )
 
     def joined(self, name: str, parts: Sequence[str], /, **values: Any) -> Call:

@@ -96,7 +96,7 @@ class Wire:
                 self._pgconn.pipeline_sync()
             if self._pgconn.flush():
                 self._loop.add_writer(self._socket, self._write)
-        except psycopg.Error as error:
+        except Exception as error:
             self._break(str(error))
 
     def close(self) -> None:
