@@ -163,9 +163,13 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
+def two_apps(folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", TWO_APPS, str(folder)], cwd=ROOT)
+
+
 @pytest.mark.slow
 async def test_every_app_of_a_process_drains_before_it_ends(worlds: Worlds, tmp_path: Path) -> None:
-    leaving = subprocess.Popen([sys.executable, "-c", TWO_APPS, str(tmp_path)], cwd=ROOT)
+    leaving = two_apps(tmp_path)
     worlds.await_entered("tool", 1)
     leaving.send_signal(signal.SIGTERM)
     assert leaving.wait(PATIENCE) == -signal.SIGTERM
