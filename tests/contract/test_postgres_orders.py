@@ -104,6 +104,18 @@ async def test_a_store_that_is_not_open_says_so(
             shut.wakeups()
 
 
+async def test_what_one_wrote_oneself_is_not_heard_again_from_the_server(store: Store) -> None:
+    wakeups = store.wakeups()
+    await asyncio.wait_for(anext(wakeups), 5)
+    await asyncio.sleep(0.1)
+
+    await queued(store)
+
+    await asyncio.wait_for(anext(wakeups), 5)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(anext(wakeups), 0.3)
+
+
 async def test_a_close_ends_the_wakeups_and_all_connections(place: Place) -> None:
     name = f"app-{place.schema}"
     address = make_conninfo(place.address, application_name=name)

@@ -15,7 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.loopback import Loopback, Reply, delta, events, loopback, plain, stream
+
+pytestmark = pytest.mark.slow
 
 SOURCE = Path(__file__).parents[3] / "src"
 USED = {"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 200}}

@@ -18,6 +18,8 @@ from remit.values.errors import ConfigError, ProviderError
 from tests.loopback import delta, loopback, plain, stream
 from tests.unit.models.asking import KEY, asked, assembled, chunks_of, model
 
+pytestmark = pytest.mark.slow
+
 HI = stream(delta(content="Hi"), delta("stop"))
 LATE = """
 import asyncio, sys
