@@ -40,8 +40,9 @@ folder = sys.argv[1]
 with open(f"{folder}/users") as users:
     fcntl.flock(users, fcntl.LOCK_EX)
     pid_file = f"{folder}/data/postmaster.pid"
-    with open(pid_file) as lines:
-        os.kill(int(lines.readline()), signal.SIGQUIT)
+    if os.path.exists(pid_file):
+        with open(pid_file) as lines:
+            os.kill(int(lines.readline()), signal.SIGQUIT)
     for _ in range(100):
         if os.path.exists(pid_file):
             time.sleep(0.1)
@@ -168,9 +169,9 @@ def shared_address() -> str:
     with (server.folder / "starting").open("w") as starting:
         fcntl.flock(starting, fcntl.LOCK_EX)
         if not (server.folder / "ready").exists():
+            guard(server.folder)
             server.make()
             server.start()
-            guard(server.folder)
             (server.folder / "ready").touch()
     return server.address
 
