@@ -13,7 +13,7 @@ from remit.store.protocol import Store
 from remit.store.records import Appended, Created, Query
 from remit.testing.clock import ManualClock
 from remit.values.errors import StoreError
-from tests.contract.arrange import PROGRAM, a_run, bodies, held, item, queued, write
+from tests.contract.arrange import PROGRAM, a_run, held, item, queued, write
 from tests.fixtures_postgres import Place
 from tests.fixtures_store import opened
 
@@ -53,31 +53,6 @@ async def test_an_append_that_cannot_be_carried_out_harms_no_neighbour(
     assert outcomes[:2] + outcomes[3:] == [Appended(2, 0)] * 4
     assert isinstance(outcomes[2], StoreError)
     assert await write(store, item(claims[2])) == Appended(2, 0)
-
-
-async def test_a_caller_who_is_cancelled_harms_nobody(store: Store) -> None:
-    claims = [await held(store) for _ in range(10)]
-    writes = [asyncio.create_task(write(store, item(had))) for had in claims]
-    await asyncio.sleep(0)
-
-    for task in writes[::2]:
-        task.cancel()
-    await asyncio.wait(writes)
-
-    assert [task.cancelled() for task in writes] == [True, False] * 5
-    assert [task.result() for task in writes[1::2]] == [Appended(2, 0)] * 5
-    assert [len(await bodies(store, had.run)) for had in claims] == [2] * 10
-
-
-async def test_a_close_finishes_what_waits(place: Place, store: Store) -> None:
-    waiting = [asyncio.create_task(queued(store)) for _ in range(200)]
-    await asyncio.sleep(0)
-
-    await store.close()
-
-    made = [await one for one in waiting]
-    async with opened(PostgresStore(place.address, schema=place.schema)) as again:
-        assert len(await again.heads(made)) == 200
 
 
 CALLS: dict[str, Callable[[Store], Awaitable[object]]] = {

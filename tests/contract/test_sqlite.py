@@ -245,31 +245,6 @@ async def test_a_long_wait_does_not_block_the_loop(path: Path, store: Store) -> 
     assert sorted(gaps)[10] < 0.05
 
 
-async def test_a_caller_who_is_cancelled_harms_nobody(store: Store) -> None:
-    claims = [await held(store) for _ in range(10)]
-    writes = [asyncio.create_task(write(store, item(had))) for had in claims]
-    await asyncio.sleep(0)
-
-    for task in writes[::2]:
-        task.cancel()
-    await asyncio.wait(writes)
-
-    assert [task.cancelled() for task in writes] == [True, False] * 5
-    assert [task.result() for task in writes[1::2]] == [Appended(2, 0)] * 5
-    assert [len(await bodies(store, had.run)) for had in claims] == [2] * 10
-
-
-async def test_a_close_finishes_what_waits(path: Path, store: Store) -> None:
-    waiting = [asyncio.create_task(queued(store)) for _ in range(200)]
-    await asyncio.sleep(0)
-
-    await store.close()
-
-    made = [await one for one in waiting]
-    async with opened(SqliteStore(path)) as again:
-        assert len(await again.heads(made)) == 200
-
-
 CALLS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "create": lambda store: store.create(a_run()),
     "claim": lambda store: store.claim("w", [PROGRAM], format=1),

@@ -351,3 +351,26 @@ async def test_what_is_stored_outlives_a_handle(store: Store, other_store: Store
     assert await other_store.thread_head("t") == run
     await store.open()
     assert await bodies(store, run) == [b"asked", b"fact"]
+
+
+async def test_a_caller_who_is_cancelled_harms_nobody(store: Store) -> None:
+    claims = [await held(store) for _ in range(10)]
+    writes = [asyncio.create_task(write(store, item(had))) for had in claims]
+    await asyncio.sleep(0)
+
+    for task in writes[::2]:
+        task.cancel()
+    await asyncio.wait(writes)
+
+    assert [task.result() for task in writes[1::2]] == [Appended(2, 0)] * 5
+    assert [len(await bodies(store, had.run)) for had in claims] == [2] * 10
+
+
+async def test_a_close_finishes_what_waits(store: Store, other_store: Store) -> None:
+    waiting = [asyncio.create_task(queued(store)) for _ in range(200)]
+    await asyncio.sleep(0)
+
+    await store.close()
+
+    made = [await one for one in waiting]
+    assert len(await other_store.heads(made)) == 200
