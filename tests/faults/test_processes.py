@@ -7,6 +7,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -68,8 +70,10 @@ def finished(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.fixture
-def worlds(tmp_path: Path) -> Worlds:
-    return Worlds(tmp_path)
+def worlds(tmp_path: Path) -> Iterator[Worlds]:
+    made = Worlds(tmp_path)
+    yield made
+    made.world.close()
 
 
 @pytest.mark.slow
@@ -139,7 +143,7 @@ async def test_a_killed_worker_is_followed_within_lease_and_sweep(worlds: Worlds
 
 
 def test_the_world_is_seen_by_all(worlds: Worlds) -> None:
-    with sqlite3.connect(worlds.path) as other:
+    with closing(sqlite3.connect(worlds.path)) as other, other:
         other.execute("INSERT INTO entered VALUES (1, 'tool', 'k')")
     assert worlds.entered("tool", 1) == ["k"]
 
