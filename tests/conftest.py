@@ -16,7 +16,7 @@ pytest_plugins = ["tests.fixtures_postgres", "tests.fixtures_store", "remit.test
 ALLOWED = "absent:"
 
 # A machine with other work to do is no failure of the law that is tested.
-settings.register_profile("house", deadline=None, max_examples=40)
+settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
 

@@ -22,7 +22,6 @@ _RETRY_SECONDS = 0.05
 Publish = Callable[[int, AnyFact], None]
 PublishBody = Callable[[int, bytes], None]
 """Readers get the body: a value of their own, which they cannot change for the run."""
-Announce = Callable[[int], None]
 
 
 class Journal(Protocol):

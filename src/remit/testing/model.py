@@ -65,7 +65,8 @@ class ScriptedModel:
     An item is a `Say`, a `Call`, a list of them, an `Answer`, an error that is raised instead of
     an answer, or a function from the request to one of these. An answer uses 100 input and 20
     output tokens unless it says otherwise. A script that runs out raises AssertionError with
-    what was asked; under pytest a test also fails if its scripts ran out or were not used up.
+    what was asked. With `pytest_plugins = ["remit.testing.plugin"]` a test also fails if its
+    scripts ran out or were not used up.
     """
 
     def __init__(
