@@ -10,10 +10,14 @@ from typing import Literal
 
 import msgspec
 
+from remit.store.money import Denied, Granted, Hold, Settlement
+
 Status = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
 ENDED: frozenset[str] = frozenset({"succeeded", "failed", "cancelled"})
 CANCEL = "cancel"
 """The key of the signal that asks a running run to stop."""
+MESSAGE = "message/"
+"""What the keys of messages begin with; the message's id follows."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -25,8 +29,29 @@ class Entry(msgspec.Struct, frozen=True):
     body: bytes
 
 
+class StartKey(msgspec.Struct, frozen=True):
+    """What makes a start happen once. `key` is whole: it names the tenant, user and program too.
+    `digest` is that of what was asked, so that the same key cannot ask for something else."""
+
+    key: str
+    digest: bytes
+
+
+class Base(msgspec.Struct, frozen=True):
+    """What a run builds on: `run`, up to its entry `seq`."""
+
+    run: str
+    seq: int
+
+
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run to be made, with its first entry. `thread` is the whole key of a thread."""
+    """A run to be made, with its first entry. `thread` is the whole key of a thread.
+
+    With `key` it is made once, for as long as the store lives. `due` is the wall time before
+    which it is not claimed. On a busy thread it is refused, or with `enqueue` waits its turn
+    behind at most that many others. `base` is what a fork builds on; without it the run builds
+    on its thread's newest ended run as that is when its turn comes.
+    """
 
     id: str
     program: str
@@ -35,10 +60,23 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None = None
     user: str | None = None
     thread: str | None = None
+    key: StartKey | None = None
+    due: int | None = None
+    enqueue: int | None = None
+    base: Base | None = None
+
+    def __post_init__(self) -> None:
+        if self.thread is not None and self.due is not None:
+            raise ValueError("a run on a thread is due when its turn comes")
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as the store knows it. `created` and `ended` are wall times."""
+    """A run as the store knows it. `created`, `ended` and `due` are wall times.
+
+    `due` is when the run may be claimed at the earliest; a queued run without it waits for its
+    thread. `refused` is why the last process that claimed it could not drive it, until another
+    has claimed it.
+    """
 
     id: str
     program: str
@@ -51,6 +89,9 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     deaths: int
     created: int
     ended: int | None
+    due: int | None = None
+    base: Base | None = None
+    refused: str | None = None
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -76,11 +117,22 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     since_lost: float | None = None
 
 
+class Refusal(msgspec.Struct, frozen=True):
+    """That code of the deployment `deploy` cannot drive a run, and why."""
+
+    deploy: str
+    reason: str
+
+
 class Append(msgspec.Struct, frozen=True, kw_only=True):
-    """One write of a lease holder: entries, and the next status if that changes.
+    """One write of a lease holder: entries, money, and the next status if that changes.
 
     `seq` is the last sequence number that the holder knows, `seen` the inbox that it has looked
-    at. The next status is `paused`, with `asks` the keys that wait for an answer, or an end.
+    at. The next status is `paused`, or an end. A paused run waits for `asks`, the keys that want
+    an answer, beside those that still do; until the wall time `due`, if there is one; and for any
+    message, if it `listens`. What comes first queues it, answers only when none is left to come.
+    `withdraws` are keys that want no answer any more. `settles` is money spent, `holds` money
+    reserved for what comes next.
     """
 
     run: str
@@ -91,17 +143,28 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     status: Status | None = None
     seen: int = 0
     asks: tuple[str, ...] = ()
+    due: int | None = None
+    listens: bool = False
+    withdraws: tuple[str, ...] = ()
+    settles: tuple[Settlement, ...] = ()
+    holds: tuple[Hold, ...] = ()
 
     def __post_init__(self) -> None:
         if self.status in ("queued", "running"):
             raise ValueError(f"a lease holder cannot make its run {self.status}")
+        if self.status != "paused" and (self.asks or self.listens or self.due is not None):
+            raise ValueError("only a pause waits for something")
+        if self.status is not None and self.holds:
+            raise ValueError("money is held for a run that goes on")
 
 
 class Appended(msgspec.Struct, frozen=True):
-    """It is stored; `inbox` is how many signals have come so far."""
+    """It is stored; `inbox` is how many signals have come so far. `grants` answers each hold, in
+    order: one that was denied was not made, and its entries are stored all the same."""
 
     seq: int
     inbox: int
+    grants: tuple[Granted | Denied, ...] = ()
 
 
 class Fenced(msgspec.Struct, frozen=True):
@@ -118,10 +181,19 @@ class Created(msgspec.Struct, frozen=True):
     """The run is made and queued."""
 
 
-class Busy(msgspec.Struct, frozen=True):
-    """Nothing was made: `run` is live on the thread."""
+class Existing(msgspec.Struct, frozen=True):
+    """Nothing was made: `run` was made for the same start key. With `other` it was made for
+    something else that was asked; it may be deleted by now."""
 
     run: str
+    other: bool = False
+
+
+class Busy(msgspec.Struct, frozen=True):
+    """Nothing was made: `run` is live on the thread, and `waiting` others wait behind it."""
+
+    run: str
+    waiting: int = 0
 
 
 class Signal(msgspec.Struct, frozen=True):
@@ -144,7 +216,7 @@ class Delivered(msgspec.Struct, frozen=True):
 
 class Undelivered(msgspec.Struct, frozen=True):
     """Nothing was stored. `answered` holds the keys that have an answer already, `unknown` those
-    that the run does not ask for; both are empty where the run is not paused."""
+    that the run does not ask for; both are empty where the run has ended."""
 
     status: Status
     answered: Mapping[str, bytes] = {}
@@ -159,6 +231,10 @@ class Stopped(msgspec.Struct, frozen=True):
 
 class Signalled(msgspec.Struct, frozen=True):
     """The run is being driven; its holder will end it as cancelled."""
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """The message is stored, and whoever drives the run will find it."""
 
 
 class Over(msgspec.Struct, frozen=True):
