@@ -10,7 +10,7 @@ from typing import TypeVar
 from remit.host.bus.memory import Hint
 from remit.host.executor import cancelled, finished
 from remit.host.place import Place
-from remit.kernel.facts import Asked
+from remit.kernel.facts import Asked, format_of
 from remit.kernel.interrupt import Answer
 from remit.store.records import Busy, Delivered, NewRun, Over, Stopped, Undelivered
 from remit.values import codec, ids
@@ -45,7 +45,7 @@ class Client:
             id=run,
             program=program,
             body=codec.encode(asked),
-            format=codec.FORMAT,
+            format=format_of(asked),
             tenant=asked.tenant,
             user=asked.user,
             thread=thread,
@@ -84,7 +84,7 @@ class Client:
         answer = Answer(value=reason, by=by, at=round(self._clock.wall() * 1000))
         last = finished(cancelled(answer), answer.at)
         body, signal = codec.encode(last), codec.encode(answer)
-        outcome = await _surely(lambda: self._store.cancel(run, body, codec.FORMAT, signal))
+        outcome = await _surely(lambda: self._store.cancel(run, body, format_of(last), signal))
         match outcome:
             case Over(None):
                 raise RunNotFoundError(run=run)

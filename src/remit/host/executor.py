@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from remit.host.bus.memory import Passing, Recorded
 from remit.host.place import Place
 from remit.kernel import recovery
-from remit.kernel.facts import Answered, AnyFact, Finished, Paused, decode
-from remit.kernel.interrupt import Answer, PauseWanted
+from remit.kernel.facts import Answered, AnyFact, Finished, Received, decode
+from remit.kernel.interrupt import Answer, PauseWanted, Unfit
 from remit.kernel.journal import StoredJournal
 from remit.kernel.lease import Cancelled, Lease, LeaseLost, Leaving
 from remit.kernel.program import Outcome
 from remit.kernel.run import ActiveRun, Surroundings, Tenure
 from remit.kernel.tasks import spawn
-from remit.store.records import CANCEL, Claim
+from remit.store.records import CANCEL, MESSAGE, Claim, Refusal
 from remit.tools.leash import Leash
 from remit.tools.threads import Threads
 from remit.values import codec
@@ -51,6 +52,7 @@ class Executor:
         self._looked = 0
         self._leash: Leash | None = None
         self._alarm: asyncio.TimerHandle | None = None
+        self.on_due: Callable[[int], None] = lambda due: None
 
     async def execute(self) -> None:
         """Drive the run until it ends, pauses or is let go. Raises nothing but CancelledError."""
@@ -58,6 +60,9 @@ class Executor:
             await self._live()
         except Leaving:
             await self._give_back()
+        except Unfit as unfit:
+            _log.error("run %s cannot be driven by this code: %s", self.claim.run, unfit.reason)
+            await self._give_back(Refusal(self._place.deploy, unfit.reason))
         except LetGo as let_go:
             _log.info("run %s let go: %r", self.claim.run, let_go)
         except StoreError as error:
@@ -163,11 +168,14 @@ class Executor:
             answer = codec.decode(signal.answer, Answer)
             if signal.key == CANCEL:
                 self._cancelled = cancelled(answer)
-            elif run is not None and run.answer(signal.key) is None:
-                await run.record(
-                    Answered(key=signal.key, value=answer.value, by=answer.by, at=answer.at)
-                )
+            elif run is not None:
+                await _take(run, signal.key, answer)
         self._journal.seen = self._looked = inbox
+
+    async def _news(self) -> None:
+        """Record what came since the last look, for a run that asks between two steps."""
+        if self._journal.inbox != self._journal.seen:
+            await self._take_signals(self._run)
 
     def look_for_news(self) -> None:
         """A signal was left for the run: look at it."""
@@ -209,11 +217,13 @@ class Executor:
             self._driving.cancel()
 
     async def _pause(self, wanted: PauseWanted) -> bool:
-        fact = Paused(asks=wanted.asks, at=self._now())
-        return await self._journal.close(fact, "paused", [ask.key for ask in wanted.asks])
+        paused = await self._journal.pause(wanted.fact(self._now()))
+        if paused and wanted.due is not None:
+            self.on_due(wanted.due)
+        return paused
 
     async def _finish(self, outcome: Outcome) -> bool:
-        return await self._journal.close(finished(outcome, self._now()), outcome.status)
+        return await self._journal.finish(finished(outcome, self._now()))
 
     async def _give_up(self, reason: str) -> None:
         outcome = Outcome(status="failed", error=f"The run was given up: {reason}.")
@@ -229,11 +239,15 @@ class Executor:
         except (StoreError, LetGo) as more:
             _log.warning("run %s could not be ended: %r", self.claim.run, more)
 
-    async def _give_back(self) -> None:
+    async def _give_back(self, refusal: Refusal | None = None) -> None:
         left_behind = self._run is not None and self._run.left_behind
         try:
             await self._store.release(
-                self._worker, self.claim.run, self.claim.token, abandoned=left_behind
+                self._worker,
+                self.claim.run,
+                self.claim.token,
+                abandoned=left_behind,
+                refusal=refusal,
             )
         except StoreError as error:
             _log.warning("run %s could not be given back: %s", self.claim.run, error)
@@ -249,6 +263,7 @@ class Executor:
                 lease=self._lease,
                 show=self._show,
                 lineage=self._lineage,
+                news=self._news,
             ),
             Tenure(
                 token=claim.token,
@@ -279,6 +294,16 @@ async def _absorb(task: asyncio.Task[None]) -> None:
         await asyncio.sleep(0)
     while task.cancelling():
         task.uncancel()
+
+
+async def _take(run: ActiveRun, key: str, answer: Answer) -> None:
+    """Record an answer or a message, unless that was done before."""
+    value, by, at = answer.value, answer.by, answer.at
+    if not key.startswith(MESSAGE):
+        if run.answer(key) is None:
+            await run.record(Answered(key=key, value=value, by=by, at=at))
+    elif not run.has_received(id := key.removeprefix(MESSAGE)):
+        await run.record(Received(id=id, value=value, by=by, at=at))
 
 
 def finished(outcome: Outcome, at: int) -> Finished:

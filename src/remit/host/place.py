@@ -14,10 +14,12 @@ from remit.values.clock import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A store, the programs that are driven here, and what they are driven with."""
+    """A store, the programs that are driven here, and what they are driven with. `deploy` names
+    the code that drives them: where it cannot drive a run, no process of the same code tries."""
 
     store: Store
     programs: Mapping[str, Program]
     bus: MemoryBus
     terms: LeaseTerms
     clock: Clock
+    deploy: str = ""

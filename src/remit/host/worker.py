@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 from remit.host.executor import Executor
 from remit.host.place import Place
 from remit.host.pulse import Pulse
 from remit.host.readers import Watcher
-from remit.kernel.lease import Lease
+from remit.kernel.lease import Lease, Leaving
 from remit.kernel.tasks import spawn
 from remit.store.protocol import Heart
 from remit.store.records import Held
@@ -22,6 +24,7 @@ from remit.values.errors import StoreError
 _log = logging.getLogger("remit.host")
 _LOOK_EVERY = 15.0
 _TELLS = 3
+_SWEPT = 500
 
 
 class Worker:
@@ -44,6 +47,7 @@ class Worker:
         self._joined = self._draining = False
         self._pulse: Pulse | None = None
         self._drives: set[asyncio.Task[None]] = set()
+        self._alarm = math.inf
 
     @property
     def _id(self) -> str:
@@ -104,10 +108,13 @@ class Worker:
 
     async def recover(self) -> int:
         """Queue the runs whose process is gone; how many there were."""
-        found = await self._store.sweep()
-        if found:
+        count = 0
+        while found := await self._store.sweep(_SWEPT):
             self.ring()
-        return len(found)
+            count += len(found)
+            if len(found) < _SWEPT:
+                break
+        return count
 
     def ring(self) -> None:
         """There may be something to claim."""
@@ -139,10 +146,15 @@ class Worker:
             return False
         lease, worker = self._lease, self._id
         claims = await self._store.claim(
-            worker, self._place.programs, format=codec.FORMAT, room=room
+            worker,
+            self._place.programs,
+            format=codec.FORMAT,
+            room=room,
+            deploy=self._place.deploy,
         )
         for claim in claims:
             executor = Executor(self._place, claim, worker, lease, self._tasks)
+            executor.on_due = self.expect
             if self._draining:
                 executor.drain()
             self._active[claim.run] = executor
@@ -150,6 +162,34 @@ class Worker:
             self._drives.add(drive)
             drive.add_done_callback(partial(self._driven, executor))
         return len(claims) == room
+
+    def expect(self, due: int) -> None:
+        """A run will be due at the wall time `due`, in milliseconds. The sweep finds those that
+        nobody here knows of."""
+        self._expect_in(due / 1000 - self._clock.wall())
+
+    def _expect_in(self, seconds: float) -> None:
+        at = self._clock.steady() + seconds
+        if at < self._alarm and seconds < self._terms.sweep_every.total_seconds():
+            self._alarm = at
+            with suppress(Leaving):
+                spawn(self._tasks, self._ring_at(at))
+
+    async def _ring_at(self, at: float) -> None:
+        await self._clock.sleep(max(at - self._clock.steady(), 0.0))
+        if self._alarm == at and not self._draining:
+            self._alarm = math.inf
+            self.ring()
+            await self._expect_next()
+
+    async def _expect_next(self) -> None:
+        try:
+            rest = await self._store.next_due(self._place.programs)
+        except StoreError as error:
+            _log.warning("the next due run could not be looked up: %s", error)
+            return
+        if rest is not None:
+            self._expect_in(rest)
 
     def _driven(self, executor: Executor, drive: asyncio.Task[None]) -> None:
         self._drives.discard(drive)
@@ -186,6 +226,7 @@ class Worker:
             try:
                 await self.recover()
                 self.ring()
+                await self._expect_next()
             except StoreError as error:
                 _log.warning("sweeping failed: %s", error)
 

@@ -31,11 +31,23 @@ class Asked(Fact, frozen=True, tag="asked"):
 
 
 class Stepped(Fact, frozen=True, tag="step"):
-    """The step `name` is done, gave `value` and took `took` milliseconds."""
+    """The step `name` is done, gave `value` and took `took` milliseconds.
+
+    With `error` it failed for good, and gave nothing. `digest` is that of what it was given,
+    where a program compares that.
+    """
 
     name: str
     value: Any
     took: int = 0
+    error: str | None = None
+    digest: str | None = None
+
+
+class Started(Fact, frozen=True, tag="started"):
+    """The step `name` is about to begin; it is one that nobody may make twice."""
+
+    name: str
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -46,15 +58,26 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Paused(Fact, frozen=True, tag="paused"):
-    """The run waits for answers, and no process holds it."""
+    """The run waits, and no process holds it: for answers, until `due` (milliseconds since
+    1970), and for any message if it `listens`."""
 
     asks: tuple[Ask, ...]
+    due: int | None = None
+    listens: bool = False
 
 
 class Answered(Fact, frozen=True, tag="answered"):
     """Somebody answered the question `key`."""
 
     key: str
+    value: Any
+    by: Caller | None = None
+
+
+class Received(Fact, frozen=True, tag="received"):
+    """Somebody sent the run a message; `id` is the message's own."""
+
+    id: str
     value: Any
     by: Caller | None = None
 
@@ -75,8 +98,21 @@ class Unknown(msgspec.Struct, frozen=True):
     raw: bytes
 
 
-AnyFact = Asked | Stepped | Paused | Answered | Finished | Unknown
-_Known = Asked | Stepped | Paused | Answered | Finished
+AnyFact = Asked | Stepped | Started | Paused | Answered | Received | Finished | Unknown
+_Known = Asked | Stepped | Started | Paused | Answered | Received | Finished
+
+
+def format_of(fact: AnyFact) -> int:
+    """The oldest format whose readers know all that `fact` says."""
+    match fact:
+        case Started() | Received():
+            return 2
+        case Stepped():
+            return 2 if fact.error is not None or fact.digest is not None else 1
+        case Paused():
+            return 2 if fact.due is not None or fact.listens else 1
+        case _:
+            return 1
 
 
 def decode(body: bytes) -> AnyFact:

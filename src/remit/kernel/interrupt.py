@@ -7,21 +7,38 @@ from typing import Any
 
 import msgspec
 
-from remit.kernel.facts import Ask
+from remit.kernel.facts import Ask, Paused
 from remit.values.errors import LetGo
 from remit.values.identity import Caller
 
 
 class PauseWanted(LetGo):
-    """The run has nothing left to do until its questions are answered."""
+    """The run has nothing left to do until its questions are answered, until the time `due`
+    (milliseconds since 1970), or, if it `listens`, until a message comes."""
 
-    def __init__(self, asks: Sequence[Ask]) -> None:
+    def __init__(
+        self, asks: Sequence[Ask] = (), *, due: int | None = None, listens: bool = False
+    ) -> None:
         super().__init__()
         self.asks = tuple(asks)
+        self.due = due
+        self.listens = listens
+
+    def fact(self, at: int) -> Paused:
+        """What the journal says of it."""
+        return Paused(asks=self.asks, due=self.due, listens=self.listens, at=at)
+
+
+class Unfit(LetGo):
+    """This code cannot drive the run, for `reason`; other code may."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What somebody answered, as it lies in the store until the run takes it. `at` is
+    """What somebody answered or sent, as it lies in the store until the run takes it. `at` is
     milliseconds since 1970."""
 
     value: Any

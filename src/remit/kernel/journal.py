@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from remit.kernel.facts import AnyFact, Fact
+from msgspec.structs import replace
+
+from remit.kernel.facts import AnyFact, Finished, Paused, format_of
 from remit.kernel.lease import Lease, LeaseLost
 from remit.kernel.tasks import spawn
 from remit.store.protocol import Store
-from remit.store.records import Append, Appended, Claim, Fenced, News, Status
+from remit.store.records import Append, Appended, Claim, Fenced, News
 from remit.values import codec
 from remit.values.clock import Clock
 from remit.values.errors import LetGo, StoreError
@@ -30,7 +32,7 @@ class Journal(Protocol):
     seq: int
     """The last sequence number."""
 
-    async def record(self, *facts: Fact) -> int:
+    async def record(self, *facts: AnyFact) -> int:
         """Store `facts`, in order, and give back the last one's sequence number."""
         ...
 
@@ -42,22 +44,24 @@ class UnkeptJournal:
         self.seq = 0
         self._publish = publish
 
-    async def record(self, *facts: Fact) -> int:
+    async def record(self, *facts: AnyFact) -> int:
         for fact in facts:
             self.seq += 1
-            self._publish(self.seq, fact)  # type: ignore[arg-type]  # each Fact is one of AnyFact
+            self._publish(self.seq, fact)
         return self.seq
 
 
 class _Part(NamedTuple):
-    """Facts that are to be stored together, and their bodies."""
+    """Facts that are to be stored together, their bodies, and the format that reads them."""
 
-    facts: Sequence[Fact]
+    facts: Sequence[AnyFact]
     bodies: tuple[bytes, ...]
+    format: int
 
     @classmethod
-    def of(cls, facts: Sequence[Fact]) -> _Part:
-        return cls(facts, tuple([codec.encode(fact) for fact in facts]))
+    def of(cls, facts: Sequence[AnyFact]) -> _Part:
+        bodies = tuple([codec.encode(fact) for fact in facts])
+        return cls(facts, bodies, max(map(format_of, facts)))
 
 
 _Waiting = tuple[_Part, asyncio.Future[int]]
@@ -94,7 +98,7 @@ class StoredJournal:
         self._writer: asyncio.Task[None] | None = None
         self.on_news: Callable[[], None] = lambda: None
 
-    async def record(self, *facts: Fact) -> int:
+    async def record(self, *facts: AnyFact) -> int:
         part = _Part.of(facts)
         if self._busy:
             done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -122,13 +126,20 @@ class StoredJournal:
             self._busy = False
         return seq
 
-    async def close(self, fact: Fact, status: Status, asks: Sequence[str] = ()) -> bool:
-        """Store `fact` and the run's next status; False if news came that must be looked at."""
+    async def pause(self, fact: Paused) -> bool:
+        """Store `fact`, and let go of the run; False if news came that must be looked at."""
+        return await self._close(fact, _pause(fact))
+
+    async def finish(self, fact: Finished) -> bool:
+        """Store the run's last fact; False if news came that must be looked at."""
+        return await self._close(fact, {"status": fact.status})
+
+    async def _close(self, fact: Paused | Finished, change: Mapping[str, Any]) -> bool:
         if self._writer is not None:
             await asyncio.wait([self._writer])
         self._check()
         part = _Part.of([fact])
-        outcome = await self._append(self._item(part, status, asks))
+        outcome = await self._append(replace(self._item(part), **change))
         if isinstance(outcome, News):
             self.inbox = outcome.inbox
             return False
@@ -198,16 +209,14 @@ class StoredJournal:
             self.inbox = outcome.inbox
             self.on_news()
 
-    def _item(self, part: _Part, status: Status | None = None, asks: Sequence[str] = ()) -> Append:
+    def _item(self, part: _Part) -> Append:
         return Append(
             run=self._claim.run,
             token=self._claim.token,
             seq=self.seq,
             entries=part.bodies,
-            format=codec.FORMAT,
-            status=status,
+            format=part.format,
             seen=self.seen,
-            asks=tuple(asks),
         )
 
     async def _append(self, item: Append) -> Appended | Fenced | News:
@@ -248,4 +257,15 @@ def _together(parts: Sequence[_Part]) -> _Part:
     if len(parts) == 1:
         return parts[0]
     facts = [fact for part in parts for fact in part.facts]
-    return _Part(facts, tuple([body for part in parts for body in part.bodies]))
+    bodies = tuple([body for part in parts for body in part.bodies])
+    return _Part(facts, bodies, max([part.format for part in parts]))
+
+
+def _pause(fact: Paused) -> dict[str, Any]:
+    """What a pause asks of the store. Facts tell milliseconds, and the store microseconds."""
+    return {
+        "status": "paused",
+        "asks": tuple([ask.key for ask in fact.asks]),
+        "due": None if fact.due is None else fact.due * 1000,
+        "listens": fact.listens,
+    }

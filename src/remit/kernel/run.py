@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
-from remit.kernel.facts import Answered, AnyFact, Ask, Asked, Stepped
+from remit.kernel.facts import Answered, AnyFact, Ask, Asked, Received, Started, Stepped
 from remit.kernel.interrupt import PauseWanted
 from remit.kernel.journal import Journal
 from remit.kernel.lease import Lease
@@ -31,13 +31,14 @@ def _unseen(event: Any) -> None:
 class Surroundings:
     """What a run needs of the process around it. `show` takes passing events; `settle` waits
     until what was told has been heard, where somebody is waited for; `lineage` reads the runs
-    that this one builds on."""
+    that this one builds on; `news` records the answers and messages that came meanwhile."""
 
     clock: Clock
     lease: Lease
     show: Callable[[Any], None] = _unseen
     settle: Callable[[], Awaitable[None]] | None = None
     lineage: Lineage = no_lineage
+    news: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +77,19 @@ class ActiveRun:
         self.show = around.show
         self.settle = around.settle
         self.lineage = around.lineage
+        self.received: list[Received] = []
+        """The messages that somebody sent, in the order in which they were recorded."""
+        self.started: dict[str, int] = {}
+        """Where each step began that nobody may make twice: the fact's sequence number."""
         self.stopping: type[LetGo] | None = None
         """Why no new step may begin here, if that is so."""
         self.left_behind = False
         """Whether work that this run started may go on after it is let go."""
+        self._news = around.news
         self._journal = journal
         self._steps: dict[str, tuple[int, Stepped]] = {}
         self._answers: dict[str, Answered] = {}
+        self._received: set[str] = set()
         self._asked: Asked | None = None
         since = tenure.since_lost
         self._lost_at = None if since is None else self.clock.steady() - since
@@ -101,12 +108,26 @@ class ActiveRun:
         """What somebody answered to the question `key`."""
         return self._answers.get(key)
 
+    def has_received(self, id: str) -> bool:
+        """Whether the message `id` is recorded."""
+        return id in self._received
+
     def recorded_at(self, name: str) -> int | None:
         """The sequence number of the step `name`."""
         found = self._steps.get(name)
         return found[0] if found else None
 
-    async def record(self, fact: Asked | Stepped | Answered) -> None:
+    def recorded(self, name: str) -> Stepped | None:
+        """What is recorded of the step `name`."""
+        found = self._steps.get(name)
+        return found[1] if found else None
+
+    async def take_news(self) -> None:
+        """Record the answers and the messages that have come since the last look."""
+        if self._news is not None:
+            await self._news()
+
+    async def record(self, fact: Asked | Stepped | Started | Answered | Received) -> None:
         """Store a fact; it is known once it is stored, and told to whoever reads along."""
         self._learn(await self._journal.record(fact), fact)
         if self.settle is not None:
@@ -128,9 +149,12 @@ class ActiveRun:
         await self.record(Stepped(name=name, value=value, took=took, at=self.now()))
         return value
 
-    def pause(self, asks: Sequence[Ask]) -> NoReturn:
-        """Leave the run until every question is answered."""
-        raise PauseWanted(asks)
+    def pause(
+        self, asks: Sequence[Ask] = (), *, due: int | None = None, listens: bool = False
+    ) -> NoReturn:
+        """Leave the run until every question is answered, the time `due` has come (milliseconds
+        since 1970), or a message comes, if it `listens`."""
+        raise PauseWanted(asks, due=due, listens=listens)
 
     def rest(self, seconds: float) -> float:
         """For how many seconds more a former holder's lease has not been over for `seconds`, so
@@ -162,5 +186,10 @@ class ActiveRun:
             self._steps[fact.name] = (seq, fact)
         elif isinstance(fact, Answered):
             self._answers[fact.key] = fact
+        elif isinstance(fact, Received):
+            self.received.append(fact)
+            self._received.add(fact.id)
+        elif isinstance(fact, Started):
+            self.started[fact.name] = seq
         elif isinstance(fact, Asked):
             self._asked = fact

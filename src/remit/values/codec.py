@@ -16,8 +16,8 @@ import msgspec
 
 T = TypeVar("T")
 
-FORMAT = 1
-"""The highest format of entries that this code writes and reads."""
+FORMAT = 2
+"""The newest format of entries that is read here. Each is written in the oldest that holds it."""
 
 _TOO_DEEP = "the value is nested too deeply: make it flatter"
 _encode = msgspec.json.Encoder().encode
