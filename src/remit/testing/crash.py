@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Literal, TypeVar
 
+from remit.store.money import LedgerQuery, LedgerSum, Meter, MeterState
 from remit.store.protocol import Heart, Store
 from remit.store.records import (
     Append,
@@ -14,6 +15,7 @@ from remit.store.records import (
     Created,
     Delivered,
     Entry,
+    Existing,
     Fenced,
     Head,
     Held,
@@ -21,7 +23,9 @@ from remit.store.records import (
     News,
     Over,
     Query,
+    Refusal,
     RunRow,
+    Sent,
     Signal,
     Signalled,
     Stopped,
@@ -52,8 +56,9 @@ class _Heart:
 class CrashStore:
     """Hands every call to `store`, and dies at the `at`-th write, before or after it is done.
 
-    Writes are `create`, `claim`, `append`, `release`, `deliver`, `cancel` and `sweep`, counted
-    from 1, also where they find nothing to do; heartbeats are not counted. From the death on
+    Writes are `create`, `claim`, `append`, `release`, `deliver`, `send`, `cancel`, `sweep`,
+    `delete_before` and `forget`, counted from 1, also where they find nothing to do; heartbeats
+    are not counted. From the death on
     every call raises `Crash`, and so do `wakeups` when they next ring; a `heart` renews nothing
     more. With `at=None` it never dies: `writes` then tells how many there were, so that a dry
     run can count them.
@@ -74,7 +79,7 @@ class CrashStore:
     async def close(self) -> None:
         await self._read(self._store.close)
 
-    async def create(self, new: NewRun) -> Created | Busy:
+    async def create(self, new: NewRun) -> Created | Existing | Busy:
         return await self._write(lambda: self._store.create(new))
 
     async def claim(
@@ -85,10 +90,16 @@ class CrashStore:
         format: int,
         room: int = 1,
         run: str | None = None,
+        deploy: str = "",
     ) -> Sequence[Claim]:
         return await self._write(
-            lambda: self._store.claim(worker, programs, format=format, room=room, run=run)
+            lambda: self._store.claim(
+                worker, programs, format=format, room=room, run=run, deploy=deploy
+            )
         )
+
+    async def next_due(self, programs: Collection[str]) -> float | None:
+        return await self._read(lambda: self._store.next_due(programs))
 
     async def beat(self, worker: str, lasts: float, *, join: bool = False) -> Sequence[Held] | None:
         return await self._read(lambda: self._store.beat(worker, lasts, join=join))
@@ -96,9 +107,17 @@ class CrashStore:
     def heart(self) -> Heart:
         return _Heart(self, self._store.heart())
 
-    async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:
+    async def release(
+        self,
+        worker: str,
+        run: str,
+        token: int,
+        *,
+        abandoned: bool = False,
+        refusal: Refusal | None = None,
+    ) -> bool:
         return await self._write(
-            lambda: self._store.release(worker, run, token, abandoned=abandoned)
+            lambda: self._store.release(worker, run, token, abandoned=abandoned, refusal=refusal)
         )
 
     async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
@@ -127,6 +146,9 @@ class CrashStore:
     ) -> Delivered | Undelivered | None:
         return await self._write(lambda: self._store.deliver(run, answers, id))
 
+    async def send(self, run: str, body: bytes, id: str) -> Sent | Over:
+        return await self._write(lambda: self._store.send(run, body, id))
+
     async def signals(self, run: str) -> Sequence[Signal]:
         return await self._read(lambda: self._store.signals(run))
 
@@ -135,8 +157,20 @@ class CrashStore:
     ) -> Stopped | Signalled | Over:
         return await self._write(lambda: self._store.cancel(run, body, format, signal))
 
-    async def sweep(self) -> Sequence[str]:
-        return await self._write(self._store.sweep)
+    async def sweep(self, limit: int = 500) -> Sequence[str]:
+        return await self._write(lambda: self._store.sweep(limit))
+
+    async def meters(self, meters: Sequence[Meter]) -> Sequence[MeterState]:
+        return await self._read(lambda: self._store.meters(meters))
+
+    async def usage(self, query: LedgerQuery) -> Sequence[LedgerSum]:
+        return await self._read(lambda: self._store.usage(query))
+
+    async def delete_before(self, when: int, limit: int = 500) -> int:
+        return await self._write(lambda: self._store.delete_before(when, limit))
+
+    async def forget(self, user: str, tenant: str | None, limit: int = 500) -> int:
+        return await self._write(lambda: self._store.forget(user, tenant, limit))
 
     def wakeups(self) -> AsyncIterator[None]:
         self._live()
