@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from remit.kernel.facts import AnyFact, Asked, Finished, Paused, Stepped, decode
+from remit.kernel.facts import AnyFact, Ask, Asked, Finished, Paused, Stepped, decode
 from remit.kernel.journal import StoredJournal
 from remit.kernel.lease import Lease, LeaseLost
 from remit.store.protocol import Store
@@ -116,7 +116,7 @@ async def test_an_end_whose_outcome_is_unknown_is_written_once(store: Store, whe
     last = Finished(at=9, status="succeeded", finish="answer")
     async with holding(store) as held:
         held.store.fail(2, when)
-        assert await held.journal.close(last, "succeeded")
+        assert await held.journal.finish(last)
         assert await held.stored() == [ASKED, last]
 
 
@@ -158,7 +158,7 @@ async def test_who_lost_the_run_writes_nothing(store: Store, clock: ManualClock)
         with pytest.raises(LeaseLost):
             await held.journal.record(step("one"))
         with pytest.raises(LeaseLost):
-            await held.journal.close(Finished(at=9, status="failed"), "failed")
+            await held.journal.finish(Finished(at=9, status="failed"))
         assert await held.stored() == [ASKED]
 
 
@@ -216,7 +216,7 @@ async def test_who_waits_for_a_record_may_be_cancelled_and_the_write_may_not(
             await waiting
         opened.set()
         last = Finished(at=9, status="cancelled")
-        assert await held.journal.close(last, "cancelled")
+        assert await held.journal.finish(last)
         assert await held.stored() == [ASKED, step("one"), last]
     assert [seq for seq, _ in held.told] == [2, 3]
 
@@ -225,11 +225,11 @@ async def test_no_end_is_written_over_news_that_nobody_looked_at(store: Store) -
     last = Finished(at=9, status="succeeded", finish="answer")
     async with holding(store) as held:
         await store.cancel("run_1", b"end", codec.FORMAT, b"signal")
-        assert not await held.journal.close(last, "succeeded")
+        assert not await held.journal.finish(last)
         assert held.journal.inbox == 1
         assert await held.stored() == [ASKED]
         held.journal.seen = held.journal.inbox
-        assert await held.journal.close(last, "succeeded")
+        assert await held.journal.finish(last)
 
 
 async def test_news_is_told_with_the_next_append(store: Store) -> None:
@@ -246,7 +246,7 @@ async def test_news_is_told_with_the_next_append(store: Store) -> None:
 
 async def test_a_pause_without_a_holder_can_be_ended_by_anybody(store: Store) -> None:
     async with holding(store) as held:
-        assert await held.journal.close(Paused(at=3, asks=()), "paused", ["q"])
+        assert await held.journal.pause(Paused(at=3, asks=(Ask("q", None),)))
         body = codec.encode(Finished(at=9, status="cancelled"))
         assert await store.cancel("run_1", body, codec.FORMAT, b"") == Stopped(3)
 
