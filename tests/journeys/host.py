@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from remit.host.bus.memory import MemoryBus
-from remit.host.client import Client
+from remit.host.client import Client, Start
 from remit.host.place import Place
 from remit.host.readers import facts_of, settled
 from remit.host.worker import Worker
@@ -48,7 +48,7 @@ class Host:
 
     async def start(self, input: Any = None, thread: str | None = None) -> str:
         asked = Asked(at=0, input=input, thread=thread)
-        return await self.client.submit("toy@1", asked, thread)
+        return await self.client.submit(Start(program="toy@1", asked=asked, thread=thread))
 
     async def settled(self, run: str) -> RunRow:
         row = await asyncio.wait_for(settled(self.store, self.bus, run), 20)
@@ -78,7 +78,7 @@ async def hosting(
         clock=clock,
     )
     worker = Worker(place, room)
-    client = Client(place, worker.ring, worker.notice)
+    client = Client(place, worker)
     async with asyncio.TaskGroup() as tasks:
         await worker.start(tasks, work=work)
         try:

@@ -34,7 +34,9 @@ class Agent(Generic[Deps, Output]):
     `budget` is required. `grant` holds the capabilities that its tools may need. `model` is a
     `provider:name` of the `catalogue`, or a Model. `parallel` is how many calls of one turn run
     at once. `max_output` is the most tokens that one answer may have. Runs keep the `version`
-    that they began with. Raises ConfigError for an agent that cannot work.
+    that they began with. `aliases` are the names that the agent had before, the first one first:
+    its runs and threads of those times are its own. Raises ConfigError for an agent that cannot
+    work.
     """
 
     name: str
@@ -47,9 +49,11 @@ class Agent(Generic[Deps, Output]):
     parallel: int = 4
     max_output: int = 4096
     version: str = "1"
+    aliases: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         _check_words(self)
+        object.__setattr__(self, "aliases", _aliases(self))
         if isinstance(self.tools, Tool) or not isinstance(self.tools, Iterable):
             raise ConfigError(f"tools of agent {self.name!r} must be a list, not {self.tools!r}")
         object.__setattr__(self, "tools", tuple(self.tools))
@@ -93,6 +97,7 @@ class Agent(Generic[Deps, Output]):
             budget=self.budget,
             parallel=self.parallel,
             max_output=min(self.max_output, self.card.max_output or self.max_output),
+            remodel=lambda name: self.replace(model=name).plan(granted, deps),
             deps=deps,
         )
 
@@ -153,6 +158,16 @@ def _check_words(agent: Agent[Any, Any]) -> None:
         value = getattr(agent, option)
         if type(value) is not int or value < 1:
             raise ConfigError(f"{option} of agent {name!r} must be at least 1, not {value!r}")
+
+
+def _aliases(agent: Agent[Any, Any]) -> tuple[str, ...]:
+    if isinstance(agent.aliases, str) or not isinstance(agent.aliases, Iterable):
+        raise ConfigError(f"aliases of agent {agent.name!r} must be a list of its earlier names")
+    aliases = tuple(agent.aliases)
+    for alias in aliases:
+        if not isinstance(alias, str) or _NAME.fullmatch(alias) is None or alias == agent.name:
+            raise ConfigError(f"alias {alias!r} of agent {agent.name!r} is no earlier name of it")
+    return aliases
 
 
 def _check_tools(agent: Agent[Any, Any]) -> None:

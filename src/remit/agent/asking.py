@@ -31,13 +31,7 @@ class Asking:
     by: Caller | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.message, str):
-            raise ConfigError(
-                f"the message must be text, not {type(self.message).__name__}:"
-                " images and files are not there yet"
-            )
-        if not self.message.strip():
-            raise ConfigError("the message is empty: providers refuse blank text")
+        check_message(self.message)
         for kind in ("user", "tenant"):
             value = getattr(self, kind)
             if value is not None and not is_id(value):
@@ -51,21 +45,30 @@ class Asking:
 
     def fact(self, at: int) -> Asked:
         """The first fact of the run."""
-        text = Text(well_formed(self.message))
         return Asked(
             at=at,
-            input=AgentInput(message=UserMessage((text,))),
+            input=AgentInput(message=user_message(self.message)),
             user=self.user,
             tenant=self.tenant,
             thread=self.thread,
             by=self.by,
         )
 
-    def thread_key(self, agent: str) -> str | None:
-        """The thread's key in the store: a thread is its agent's and its user's own."""
-        if self.thread is None:
-            return None
-        return f"{self.tenant or ''}/{self.user or ''}/{agent}/{self.thread}"
+
+def check_message(message: object) -> None:
+    """Raise ConfigError unless `message` is text that a provider takes."""
+    if not isinstance(message, str):
+        raise ConfigError(
+            f"the message must be text, not {type(message).__name__}:"
+            " images and files are not there yet"
+        )
+    if not message.strip():
+        raise ConfigError("the message is empty: providers refuse blank text")
+
+
+def user_message(text: str) -> UserMessage:
+    """What a person said."""
+    return UserMessage((Text(well_formed(text)),))
 
 
 def check_caller(by: object) -> None:

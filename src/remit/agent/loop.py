@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 import msgspec
@@ -11,12 +12,13 @@ from remit.agent import prompt
 from remit.agent.act import Actor, Time
 from remit.agent.budget import Budget, spent
 from remit.agent.plan import Plan
-from remit.agent.state import AgentState, conversation
+from remit.agent.state import AgentInput, AgentState, conversation
 from remit.agent.think import think
 from remit.kernel.program import Outcome
 from remit.kernel.run import ActiveRun
-from remit.models.request import Stop
+from remit.models.request import Stop, ToolSpec
 from remit.tools.abandoned import Abandoned
+from remit.values import codec
 from remit.values.messages import Message
 from remit.values.results import Finish
 
@@ -46,7 +48,7 @@ def next_move(state: AgentState, budget: Budget) -> Think | Act | End:
     """What a run does next, from what is known of it."""
     if state.open_calls:
         return Act()
-    if state.turns and not state.turns[-1].calls:
+    if not state.unanswered:
         return End(_FINISHES[state.stop])
     finish = spent(state, budget)
     return End(finish) if finish else Think()
@@ -71,72 +73,79 @@ class AgentProgram:
 
     async def follow(self, run: ActiveRun, state: AgentState) -> Outcome:
         """`drive`, on a fresh `state` that the caller may read meanwhile."""
-        past = await self._past(run)
-        actor = Actor(self.plan, self.abandoned, run)
+        asked = codec.convert(run.asked.input, AgentInput)
+        plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
+        past = await _past(run, asked)
+        actor = Actor(plan, self.abandoned, run)
+        drive = _Drive(plan, self._specs, run, state, past, actor)
         try:
             while True:
                 state.catch_up(run.facts)
-                move = next_move(state, self.plan.budget)
+                move = next_move(state, plan.budget)
+                if isinstance(move, Think):
+                    # What somebody sends is seen before the next model call.
+                    await run.take_news()
+                    state.catch_up(run.facts)
                 if isinstance(move, End):
                     return _outcome(state, move.finish)
-                if not await self._in_time(move, run, state, past, actor):
+                if not await drive.in_time(move):
                     return _outcome(state, "seconds")
         finally:
             # What was recorded until an error, a pause or the end of the time counts, too.
             state.catch_up(run.facts)
 
-    async def _in_time(
-        self,
-        move: Think | Act,
-        run: ActiveRun,
-        state: AgentState,
-        past: Sequence[Message],
-        actor: Actor,
-    ) -> bool:
+
+@dataclass(frozen=True, slots=True)
+class _Drive:
+    """What the moves of one drive are made with."""
+
+    plan: Plan
+    specs: tuple[ToolSpec, ...]
+    run: ActiveRun
+    state: AgentState
+    past: Sequence[Message]
+    actor: Actor
+
+    async def in_time(self, move: Think | Act) -> bool:
         """Make the move; False if the budget's time ended before it."""
         limit = self.plan.budget.limit_seconds
-        time = Time(None if limit is None else max(limit - state.seconds, 0.0))
+        time = Time(None if limit is None else max(limit - self.state.seconds, 0.0))
         if time.limit is None:
-            await self._move(move, run, state, past, actor, time)
+            await self._make(move, time)
             return True
         try:
             async with time.limit:
-                await self._move(move, run, state, past, actor, time)
+                await self._make(move, time)
         except TimeoutError:
             if not time.limit.expired():
                 raise
             return False
         return True
 
-    async def _move(
-        self,
-        move: Think | Act,
-        run: ActiveRun,
-        state: AgentState,
-        past: Sequence[Message],
-        actor: Actor,
-        time: Time,
-    ) -> None:
+    async def _make(self, move: Think | Act, time: Time) -> None:
+        plan, run, state = self.plan, self.run, self.state
         match move:
             case Think():
-                plan = self.plan
-                request = prompt.build(plan.instructions, self._specs, past, state, plan.max_output)
+                request = prompt.build(
+                    plan.instructions, self.specs, self.past, state, plan.max_output
+                )
                 await think(run, len(state.turns), plan.model, request)
             case Act():
-                waiting = await actor.act(state, time)
+                waiting = await self.actor.act(state, time)
                 if waiting:
                     run.pause(waiting)
             case _:
                 assert_never(move)
 
-    async def _past(self, run: ActiveRun) -> list[Message]:
-        """What earlier runs of the thread said."""
-        if run.asked.thread is None:
-            return []
-        past: list[Message] = []
-        for facts in await run.lineage():
-            past.extend(conversation(run.id, facts))
-        return past
+
+async def _past(run: ActiveRun, asked: AgentInput) -> list[Message]:
+    """What the runs said that this one builds on: earlier ones of its thread, or a fork's."""
+    if run.asked.thread is None and asked.fork is None:
+        return []
+    past: list[Message] = []
+    for facts in await run.lineage():
+        past.extend(conversation(run.id, facts))
+    return past
 
 
 def _outcome(state: AgentState, finish: Finish) -> Outcome:

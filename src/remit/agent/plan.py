@@ -17,7 +17,7 @@ DepsFactory = Callable[[str | None, str | None], Any | Awaitable[Any]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """An agent, resolved for the place where it runs: its model is there, and `tools` are those
-    that `granted` allows."""
+    that `granted` allows. `remodel` is the same plan with another model by its name."""
 
     name: str
     version: str
@@ -28,4 +28,5 @@ class Plan:
     budget: Budget
     parallel: int
     max_output: int
+    remodel: Callable[[str], Plan]
     deps: DepsFactory | None = None

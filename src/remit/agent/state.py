@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from remit.kernel.facts import Answered, AnyFact, Asked, Finished, Paused, Stepped
+from remit.kernel.facts import Answered, AnyFact, Asked, Finished, Paused, Received, Stepped
 from remit.models.request import Stop
 from remit.values import codec
 from remit.values.content import Call
@@ -17,9 +17,15 @@ from remit.values.usage import Usage
 
 
 class AgentInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent's run is asked: the input of its first fact."""
+    """What an agent's run is asked: the input of its first fact.
 
-    message: UserMessage
+    `fork` is the run that it builds on, which may be all that it is asked. `model` takes the
+    place of the agent's own.
+    """
+
+    message: UserMessage | None = None
+    fork: str | None = None
+    model: str | None = None
 
 
 class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True, tag="answer", tag_field="t"):
@@ -64,6 +70,8 @@ class AgentState:
         self.turns: list[Turn] = []
         self.usage = Usage()
         self.stop: Stop = "end"
+        self.unanswered = True
+        """Whether the model has not seen all messages yet."""
         self.open_calls: tuple[Call, ...] = ()
         self.results: dict[str, ToolMessage] = {}
         self.calls_asked = 0
@@ -75,6 +83,7 @@ class AgentState:
         self._thinking_ms = 0
         self._acting_ms = 0
         self._known = 0
+        self._heard: list[UserMessage] = []
 
     @property
     def seconds(self) -> float:
@@ -105,7 +114,11 @@ class AgentState:
                 if value is not None:
                     self._step(fact, value)
             case Asked():
-                self.messages.append(codec.convert(fact.input, AgentInput).message)
+                asked = codec.convert(fact.input, AgentInput)
+                if asked.message is not None:
+                    self.messages.append(asked.message)
+            case Received():
+                self._hear(codec.convert(fact.value, UserMessage))
             case Paused(asks=asks):
                 self.asks = {ask.key: codec.convert(ask.question, Pending) for ask in asks}
             case Answered():
@@ -156,6 +169,7 @@ class AgentState:
         self.usage = self.usage + value.usage
         self._thinking_ms += fact.took
         self.stop = value.stop
+        self.unanswered = False
         self.open_calls = message.calls
         self.calls_asked += len(self.open_calls)
         self.turns.append(
@@ -176,6 +190,17 @@ class AgentState:
         self.open_calls, self.results = (), {}
         self._thinking_ms += self._acting_ms
         self._acting_ms = 0
+        self.unanswered = True
+        self.messages.extend(self._heard)
+        self._heard = []
+
+    def _hear(self, message: UserMessage) -> None:
+        """Take a message that was sent meanwhile; it stands behind the results of open calls."""
+        if self.open_calls:
+            self._heard.append(message)
+        else:
+            self.messages.append(message)
+            self.unanswered = True
 
     def _answer(self, fact: Answered) -> None:
         decided = self.asks.pop(fact.key, None)

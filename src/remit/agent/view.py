@@ -30,6 +30,8 @@ class Row(Protocol):
     def created(self) -> int: ...
     @property
     def ended(self) -> int | None: ...
+    @property
+    def due(self) -> int | None: ...
 
 
 def listed(row: Row) -> Run:
@@ -73,6 +75,7 @@ def _outline(row: Row) -> dict[str, Any]:
         "thread": row.thread.rpartition("/")[2] if row.thread else None,
         "created": _time(row.created),
         "ended": None if row.ended is None else _time(row.ended),
+        "due": None if row.due is None or row.status == "running" else _time(row.due),
     }
 
 

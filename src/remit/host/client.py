@@ -7,17 +7,32 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
+import msgspec
+
 from remit.host.bus.memory import Hint
 from remit.host.executor import cancelled, finished
 from remit.host.place import Place
+from remit.host.worker import Worker
 from remit.kernel.facts import Asked, format_of
 from remit.kernel.interrupt import Answer
-from remit.store.records import Busy, Delivered, NewRun, Over, Stopped, Undelivered
+from remit.store.records import (
+    Base,
+    Busy,
+    Delivered,
+    Existing,
+    NewRun,
+    Over,
+    StartKey,
+    Stopped,
+    Undelivered,
+)
 from remit.values import codec, ids
 from remit.values.errors import (
     AlreadyDecidedError,
     NotPausedError,
+    RunEndedError,
     RunNotFoundError,
+    StartKeyError,
     StoreError,
     ThreadBusyError,
 )
@@ -29,32 +44,76 @@ _log = logging.getLogger("remit.host")
 _PAUSES = (0.05, 0.2, 0.8)
 
 
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that is to be made. `thread` is the whole key of a thread, `due` a wall time in
+    microseconds, `format` the oldest whose readers know what is asked."""
+
+    program: str
+    asked: Asked
+    thread: str | None = None
+    key: StartKey | None = None
+    due: int | None = None
+    enqueue: int | None = None
+    base: Base | None = None
+    format: int = 1
+
+
 class Client:
     """Asks the store, and rings the worker of this process. It drives nothing itself."""
 
-    def __init__(
-        self, place: Place, ring: Callable[[], None], notice: Callable[[str], None]
-    ) -> None:
+    def __init__(self, place: Place, worker: Worker) -> None:
         self._store, self._bus, self._clock = place.store, place.bus, place.clock
-        self._ring, self._notice = ring, notice
+        self._worker = worker
 
-    async def submit(self, program: str, asked: Asked, thread: str | None) -> str:
-        """Make a run and ring for it. Raises ThreadBusyError while another is live on `thread`."""
-        run = ids.new("run")
+    async def submit(self, start: Start) -> str:
+        """Make a run and ring for it; its id, or that of the run that its key made before.
+
+        Raises ThreadBusyError where it may not wait for its thread, and StartKeyError where the
+        key was used for something else.
+        """
+        asked, run = start.asked, ids.new("run")
         new = NewRun(
             id=run,
-            program=program,
+            program=start.program,
             body=codec.encode(asked),
-            format=format_of(asked),
+            format=max(start.format, format_of(asked)),
             tenant=asked.tenant,
             user=asked.user,
-            thread=thread,
+            thread=start.thread,
+            key=start.key,
+            due=start.due,
+            enqueue=start.enqueue,
+            base=start.base,
         )
         made = await _surely(lambda: self._store.create(new))
-        if isinstance(made, Busy):
-            raise ThreadBusyError(thread=asked.thread or "", run=made.run)
-        self._ring()
-        return run
+        match made:
+            case Busy(live, waiting):
+                raise ThreadBusyError(thread=asked.thread or "", run=live, waiting=waiting)
+            case Existing(found, other):
+                if other:
+                    assert start.key is not None
+                    key = start.key.key.rpartition("/")[2]
+                    raise StartKeyError(key=key, run=found)
+                return found
+            case _:
+                if start.due is not None:
+                    self._worker.expect(start.due // 1000)
+                self._worker.ring()
+                return run
+
+    async def send(self, run: str, message: Answer, id: str) -> None:
+        """Leave a message for a run, once for each `id`. Raises RunNotFoundError, and
+        RunEndedError where nobody will read it any more."""
+        body = codec.encode(message)
+        outcome = await _surely(lambda: self._store.send(run, body, id))
+        match outcome:
+            case Over(None):
+                raise RunNotFoundError(run=run)
+            case Over(status):
+                raise RunEndedError(run=run, status=status or "")
+            case _:
+                self._worker.notice(run)
+                self._worker.ring()
 
     async def answer(self, run: str, answers: Mapping[str, Answer]) -> int:
         """Answer questions of a paused run: all or none, each once. How many are left.
@@ -95,12 +154,12 @@ class Client:
                 self._changed(run)
                 return "cancelled"
             case _:
-                self._notice(run)
+                self._worker.notice(run)
                 return "running"
 
     def _changed(self, run: str) -> None:
         self._bus.publish(run, Hint())
-        self._ring()
+        self._worker.ring()
 
 
 async def _surely(write: Callable[[], Awaitable[T]]) -> T:

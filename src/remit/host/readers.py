@@ -58,9 +58,20 @@ async def settled(store: Store, bus: MemoryBus, run: str) -> RunRow | None:
     with bus.subscribe(run, _may_settle) as news:
         while True:
             row = await store.get(run)
-            if row is None or row.status in ENDED or row.status == "paused":
+            if row is None or row.status in ENDED or await _waits_for_people(store, row):
                 return row
             await news.get()
+
+
+async def _waits_for_people(store: Store, row: RunRow) -> bool:
+    """Whether the run is paused, and for something else than a time alone."""
+    if row.status != "paused" or row.due is None:
+        return row.status == "paused"
+    for entry in await store.read(row.id, row.seq - 1):
+        match decode(entry.body):
+            case Paused(asks=(), listens=False):
+                return False
+    return True
 
 
 def _may_settle(item: Item) -> bool:

@@ -106,10 +106,29 @@ class RunNotFoundError(Final):
 
 @dataclass(eq=False, kw_only=True)
 class ThreadBusyError(Final):
-    """Thread {thread!r} is busy with run {run}: wait for it, cancel it, or use another thread."""
+    """Thread {thread!r} is busy with run {run}, behind which {waiting} wait: wait for it, cancel
+    it, or use another thread."""
 
     thread: str
     run: str
+    waiting: int = 0
+
+
+@dataclass(eq=False, kw_only=True)
+class StartKeyError(Final):
+    """Start key {key!r} has made run {run} for something else that was asked: one key stands for
+    one message; use another for another."""
+
+    key: str
+    run: str
+
+
+@dataclass(eq=False, kw_only=True)
+class RunEndedError(Final):
+    """Run {run} is {status}: nobody reads what is sent to it. Start another."""
+
+    run: str
+    status: str
 
 
 @dataclass(eq=False, kw_only=True)

@@ -78,6 +78,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A durable run as it stands in the store.
 
     `finish` is None while it goes on. `error` is the message of what ended it without a finish.
+    `due` is when a waiting run may go on by itself; `blocked_reason` why a queued one does not.
     """
 
     id: str
@@ -96,5 +97,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None = None
     thread: str | None = None
     by: Caller | None = None
+    due: datetime | None = None
+    blocked_reason: str | None = None
     created: datetime | None = None
     ended: datetime | None = None

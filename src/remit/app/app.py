@@ -3,43 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from datetime import timedelta
+from collections.abc import AsyncIterator, Iterable, Mapping
+from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
+
+from msgspec.structs import replace
 
 from remit.agent.agent import Agent
-from remit.agent.asking import Asking, check_caller, check_page
+from remit.agent.asking import check_caller, check_message, check_page, user_message
 from remit.agent.decisions import decisions
 from remit.agent.grants import grant as check_grant
-from remit.agent.loop import AgentProgram
 from remit.agent.plan import DepsFactory
 from remit.agent.projection import Projector
-from remit.agent.roster import Roster
-from remit.agent.state import conversation, derive
+from remit.agent.state import AgentInput, derive
 from remit.agent.view import listed, view
-from remit.host.bus.memory import MemoryBus, Passing
-from remit.host.client import Client
-from remit.host.place import Place
+from remit.app import retention
+from remit.app.deploying import deployed
+from remit.app.forking import Fork
+from remit.app.house import DRAIN, House, Settings
+from remit.app.reading import position, said
+from remit.app.roster import Roster, key_of, thread_name
+from remit.app.starting import Starting, StartOptions, begin
+from remit.host.bus.memory import Passing
 from remit.host.readers import facts_of, follow, settled
-from remit.host.signals import TERMINATION
-from remit.host.worker import Worker
-from remit.kernel.facts import decode
 from remit.kernel.interrupt import Answer
 from remit.kernel.lease import LeaseTerms
 from remit.store.connect import connect
 from remit.store.protocol import Store
 from remit.store.records import Query, RunRow
+from remit.values import ids
 from remit.values.clock import Clock, SystemClock
-from remit.values.errors import AlreadyDecidedError, ConfigError, NotPausedError, RunNotFoundError
+from remit.values.errors import (
+    AlreadyDecidedError,
+    ConfigError,
+    NotPausedError,
+    RunNotFoundError,
+    UserIdError,
+)
 from remit.values.events import DoneEvent, Event
 from remit.values.identity import Caller, is_id
 from remit.values.messages import Message
 from remit.values.results import Run, Status
-
-_PLACE = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
-_DRAIN = timedelta(seconds=20)
 
 
 class App:
@@ -54,7 +59,8 @@ class App:
     opened where necessary and left open. `grant` is the most that
     any run may do; each agent's own grant narrows it. `deps` builds a run's `ctx.deps` from its
     user and tenant, in any process. With `work=False` runs are only queued and read. `room` is
-    how many runs are driven at once. An App without agents drives nothing, and may look at and
+    how many runs are driven at once. `deploy` names the code that is deployed: a run that it
+    cannot drive is left to other code. An App without agents drives nothing, and may look at and
     decide every run of its store. Raises ConfigError for what cannot work.
     """
 
@@ -68,54 +74,34 @@ class App:
         lease: LeaseTerms | None = None,
         work: bool = True,
         room: int = 100,
+        deploy: str | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._clock: Clock = clock or SystemClock()
         self._agents = Roster(agents)
-        self._grant = check_grant(grant, "grant of the app")
-        self._deps = deps
-        self._work = work
-        if type(room) is not int or room < 1:
-            raise ConfigError(f"room must be at least 1, not {room!r}")
-        if deps is not None and not callable(deps):
-            raise ConfigError(f"deps must be a function of user and tenant, not {deps!r}")
-        if lease is not None and not isinstance(lease, LeaseTerms):
-            raise ConfigError(f"lease must be LeaseTerms(…), not {lease!r}")
-        self._room = room
-        self._terms = lease or LeaseTerms()
-        self._store = connect(store, self._clock) if isinstance(store, str) else store
-        self._owns_store = isinstance(store, str)
-        if not hasattr(self._store, "append"):
-            raise ConfigError(
-                f"store must be an address, like 'sqlite:///desk.db', or a Store, not {store!r}"
-            )
-        self._tasks: asyncio.TaskGroup | None = None
-        self._forget_signal: Callable[[], None] = _nothing
+        self._settings = Settings(
+            roster=self._agents,
+            store=connect(store, self._clock) if isinstance(store, str) else store,
+            owns_store=isinstance(store, str),
+            grant=check_grant(grant, "grant of the app"),
+            deps=deps,
+            terms=lease or LeaseTerms(),
+            work=work,
+            room=room,
+            clock=self._clock,
+            deploy=deployed(self._agents) if deploy is None else deploy,
+        )
+        self._house: House | None = None
 
     async def __aenter__(self) -> App:
-        if self._tasks is not None:
+        if self._house is not None:
             raise ConfigError("this App is open already: use one `async with` at a time")
-        driven = list(self._agents) if self._work else []
-        self._programs = [AgentProgram(agent.plan(self._grant, self._deps)) for agent in driven]
-        await self._store.open()
-        self._bus = MemoryBus()
-        place = Place(
-            store=self._store,
-            programs={program.key: program for program in self._programs},
-            bus=self._bus,
-            terms=self._terms,
-            clock=self._clock,
-        )
-        self._worker = Worker(place, self._room)
-        self._client = Client(place, self._worker.ring, self._worker.notice)
-        self._tasks = asyncio.TaskGroup()
-        await self._tasks.__aenter__()
+        house = House(self._settings)
+        self._house = house
         try:
-            await self._worker.start(self._tasks, work=bool(driven))
-            if driven:
-                self._forget_signal = TERMINATION.add(self._drain_and_end, self._tasks)
+            await house.open()
         except BaseException:
-            await self._leave(None, None, None)
+            self._house = None
             raise
         return self
 
@@ -125,57 +111,70 @@ class App:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is not None and issubclass(kind, asyncio.CancelledError):
-            await self._leave(kind, error, trace)
-        else:
-            # The group would wrap what the block raised; it is the caller's, and goes on as it is.
-            await self._leave(None, None, None)
+        house, self._house = self._open(), None
+        await house.leave(error if isinstance(error, asyncio.CancelledError) else None)
 
     async def start(
         self,
         agent: str | Agent[Any, Any],
         message: str,
-        *,
-        user: str | None = None,
-        tenant: str | None = None,
-        thread: str | None = None,
-        by: Caller | None = None,
+        **options: Unpack[StartOptions],
     ) -> str:
-        """Queue a run and give back its id at once.
+        """Queue a run and give back its id at once; with `key=`, that of the run that the key
+        made before. The options are those of `StartOptions`.
 
-        Raises ConfigError for an unknown agent, UserIdError, ThreadBusyError.
+        Raises ConfigError for an unknown agent, UserIdError, ThreadBusyError and StartKeyError.
         """
-        found = self._agents.find(agent)
-        asking = Asking(message=message, user=user, tenant=tenant, thread=thread, by=by)
-        return await self._open_client().submit(
-            f"{found.name}@{found.version}",
-            asking.fact(round(self._clock.wall() * 1000)),
-            asking.thread_key(found.name),
-        )
+        house, found, starting = self._open(), self._agents.find(agent), Starting(**options)
+        check_message(message)
+        asked = starting.asked(AgentInput(message=user_message(message)), self._now())
+        start = starting.start(key_of(found), asked, thread_name(found))
+        return await begin(house, starting, start)
 
     async def run(
         self,
         agent: str | Agent[Any, Any],
         message: str,
-        *,
-        user: str | None = None,
-        tenant: str | None = None,
-        thread: str | None = None,
-        by: Caller | None = None,
+        **options: Unpack[StartOptions],
     ) -> Run:
         """`start`, then `wait`."""
-        run = await self.start(agent, message, user=user, tenant=tenant, thread=thread, by=by)
-        return await self.wait(run)
+        return await self.wait(await self.start(agent, message, **options))
+
+    async def fork(
+        self,
+        run: str,
+        *,
+        after_turn: int | None = None,
+        message: str | None = None,
+        agent: str | Agent[Any, Any] | None = None,
+        model: str | None = None,
+        **options: Unpack[StartOptions],
+    ) -> str:
+        """A new run that goes on from a complete turn of another, which stays as it is.
+
+        Turns are counted from 0; without `after_turn` it is the last. The new run is for the same
+        user and tenant unless told, has a budget and idempotency keys of its own, and sees what
+        was said until then, and `message` after it. `agent` and `model` take the places of those
+        that the run had. A `thread` must be new. Raises ConfigError and RunNotFoundError.
+        """
+        house, row = self._open(), await self._row(run)
+        found = self._agents.find(row.program.partition("@")[0] if agent is None else agent)
+        fork = Fork(run=run, after_turn=after_turn, message=message, model=model)
+        options.setdefault("user", row.user)
+        options.setdefault("tenant", row.tenant)
+        starting = Starting(**options)
+        return await begin(
+            house, starting, await fork.start(house.store, found, starting, self._now())
+        )
 
     async def wait(self, run: str) -> Run:
         """The run once it has ended, or waits for people."""
-        self._open_client()
+        house = self._open()
         _check_run_id(run)
-        return await self._view(self._mine(run, await settled(self._store, self._bus, run)))
+        return await self._view(self._mine(run, await settled(house.store, house.bus, run)))
 
     async def get(self, run: str) -> Run:
         """The run as it stands. Raises RunNotFoundError."""
-        self._open_client()
         return await self._view(await self._row(run))
 
     async def runs(
@@ -193,13 +192,13 @@ class App:
         Raises ConfigError for an unknown agent or status and for a `limit` not from 1 to 1,000,
         UserIdError for ids of another shape.
         """
-        self._open_client()
+        store = self._open().store
         check_page(status, limit, {"user": user, "tenant": tenant, "run": before})
-        names = self._agents.names if agent is None else (self._agents.known(agent),)
+        names = self._agents.names if agent is None else self._agents.known(agent)
         query = Query(
             status=status, names=names, user=user, tenant=tenant, before=before, limit=limit
         )
-        return [listed(row) for row in await self._store.find(query)]
+        return [self._told(row, listed(row)) for row in await store.find(query)]
 
     async def decide(
         self,
@@ -216,10 +215,10 @@ class App:
         on when none waits. Raises AlreadyDecidedError, NotPausedError, EditRefusedError,
         RunNotFoundError and ConfigError; the pause then stays as it was.
         """
-        client = self._open_client()
+        house = self._open()
         check_caller(by)
         row = await self._row(run)
-        state = derive(run, await facts_of(self._store, run))
+        state = derive(run, await facts_of(house.store, run))
         if row.status != "paused":
             raise NotPausedError(run=run, status=row.status)
         found = decisions(
@@ -229,10 +228,10 @@ class App:
             edit=edit or {},
             tool=lambda name: self._agents.tool(row.program, name),
         )
-        now = round(self._clock.wall() * 1000)
+        now = self._now()
         answers = {key: Answer(value=value, by=by, at=now) for key, value in found.items()}
         try:
-            return await client.answer(run, answers)
+            return await house.client.answer(run, answers)
         except AlreadyDecidedError as error:
             call = state.asks[error.call].id
             raise AlreadyDecidedError(
@@ -244,7 +243,7 @@ class App:
     ) -> Status:
         """Stop a run. A waiting one is cancelled when this returns; a running one (`running` is
         given back) soon after: `wait` for it. A run that has ended stays as it is."""
-        client = self._open_client()
+        client = self._open().client
         if by is not None:
             check_caller(by)
         await self._row(run)
@@ -253,11 +252,11 @@ class App:
     async def events(self, run: str, *, after: int | str = 0) -> AsyncIterator[Event]:
         """The run's events after `after` (a `seq`, or an event's `id`): recorded first, then
         live, through pauses and takeovers, to `done`."""
-        self._open_client()
+        house = self._open()
         await self._row(run)
-        start, index = _position(after)
+        start, index = position(after)
         projector = Projector(run)
-        async for item in follow(self._store, self._bus, run):
+        async for item in follow(house.store, house.bus, run):
             if isinstance(item, Passing):
                 yield item.event
                 continue
@@ -266,6 +265,24 @@ class App:
                     yield event  # type: ignore[misc]  # each FactEvent is an Event
                 if isinstance(event, DoneEvent):
                     return
+
+    async def send(
+        self, run: str, message: str, *, by: Caller | None = None, id: str | None = None
+    ) -> None:
+        """Leave a message for a run that has not ended. An agent sees it before its next model
+        call, also one that was about to answer. The same `id` again is the same message.
+
+        Raises ConfigError, RunNotFoundError and RunEndedError.
+        """
+        house = self._open()
+        check_message(message)
+        if by is not None:
+            check_caller(by)
+        if id is not None and not is_id(id):
+            raise UserIdError(kind="message", value=id)
+        await self._row(run)
+        sent = Answer(value=user_message(message), by=by, at=self._now())
+        await house.client.send(run, sent, id or ids.new("message"))
 
     async def history(
         self,
@@ -276,90 +293,67 @@ class App:
         tenant: str | None = None,
     ) -> list[Message]:
         """Every message of a thread's ended runs, oldest first."""
-        self._open_client()
-        found = self._agents.find(agent)
-        asking = Asking(message="-", user=user, tenant=tenant, thread=thread)
-        head = await self._store.thread_head(asking.thread_key(found.name) or "")
-        if head is None:
-            return []
-        journals = [*await self._store.lineage(head), await self._store.read(head)]
-        return [
-            message
-            for entries in journals
-            for message in conversation("", [decode(entry.body) for entry in entries])
-        ]
+        house, found = self._open(), self._agents.find(agent)
+        starting = Starting(user=user, tenant=tenant, thread=thread)
+        return await said(house.store, starting.thread_key(thread_name(found)) or "")
 
-    async def drain(self, within: timedelta = _DRAIN) -> bool:
+    async def delete_before(self, when: datetime) -> int:
+        """Delete the runs that ended before `when`, with their contents; how many there were.
+
+        What other runs build on stays, and the history of threads that ran since. The ledger
+        and the start keys outlive the runs.
+        """
+        return await retention.delete_before(self._open().store, when)
+
+    async def forget(self, user: str, *, tenant: str | None = None) -> int:
+        """Cancel a user's runs and delete them with their contents and threads; how many there
+        were. The sums of the ledger stay. Returns when nothing of theirs is left, which takes as
+        long as what runs needs to stop."""
+        return await retention.forget(self._open(), Starting(user=user, tenant=tenant))
+
+    async def drain(self, within: timedelta = DRAIN) -> bool:
         """Claim no more runs, let the steps under way finish and give the runs back; whether
         that was done `within` this time. On SIGTERM an App drains by itself, and the process
         then ends as it would have, unless it has a handler of its own."""
-        self._open_client()
-        return await self._worker.drain(within.total_seconds())
+        return await self._open().worker.drain(within.total_seconds())
 
     async def recover(self) -> int:
         """Queue the runs whose process is gone; how many there were. Done at start and then
         every `LeaseTerms.sweep_every` by itself."""
-        self._open_client()
-        return await self._worker.recover()
+        return await self._open().worker.recover()
 
-    async def _leave(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        tasks, self._tasks = self._tasks, None
-        assert tasks is not None
-        self._forget_signal()
-        try:
-            await self._worker.stop()
-            wait = self._terms.grace.total_seconds()
-            await asyncio.gather(*(program.abandoned.close(wait) for program in self._programs))
-        finally:
-            try:
-                await tasks.__aexit__(kind, error, trace)
-            finally:
-                self._bus.close()
-                if self._owns_store:
-                    await self._store.close()
-
-    async def _drain_and_end(self) -> None:
-        await self._worker.drain(_DRAIN.total_seconds())
-        await self._worker.stop()
-
-    def _open_client(self) -> Client:
-        if self._tasks is None:
+    def _open(self) -> House:
+        if self._house is None:
             raise ConfigError("this App is not open: use `async with App(…) as app:`")
-        return self._client
+        return self._house
 
     async def _row(self, run: str) -> RunRow:
         _check_run_id(run)
-        return self._mine(run, await self._store.get(run))
+        return self._mine(run, await self._open().store.get(run))
 
     async def _view(self, row: RunRow) -> Run:
-        facts = await facts_of(self._store, row.id)
-        signals = await self._store.signals(row.id) if row.status == "paused" else ()
-        return view(row, facts, {signal.key for signal in signals if signal.answer is not None})
+        store = self._open().store
+        facts = await facts_of(store, row.id)
+        signals = await store.signals(row.id) if row.status == "paused" else ()
+        answered = {signal.key for signal in signals if signal.answer is not None}
+        return self._told(row, view(row, facts, answered))
+
+    def _told(self, row: RunRow, run: Run) -> Run:
+        """The run with what keeps it from going on, if that is this App's to know."""
+        if row.status != "queued":
+            return run
+        reason = row.refused or self._agents.lacks(row.program)
+        return run if reason is None else replace(run, blocked_reason=reason)
 
     def _mine(self, run: str, row: RunRow | None) -> RunRow:
         if row is None or not self._agents.covers(row.program):
             raise RunNotFoundError(run=run)
         return row
 
+    def _now(self) -> int:
+        return round(self._clock.wall() * 1000)
+
 
 def _check_run_id(run: object) -> None:
     if not is_id(run):
         raise RunNotFoundError(run=repr(run)[:80])
-
-
-def _nothing() -> None:
-    """There is no signal to forget."""
-
-
-def _position(after: int | str) -> tuple[int, int]:
-    """Where a reader goes on: a whole number means that all of that entry was seen."""
-    place = str(after) if isinstance(after, int | str) else ""
-    if _PLACE.fullmatch(place) is None:
-        raise ConfigError(f"after= takes a sequence number or an event's id, not {after!r}")
-    seq, _, index = place.partition(".")
-    return int(seq), int(index) if index else 1_000_000
