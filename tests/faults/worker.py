@@ -45,8 +45,8 @@ class KillingStore(CrashStore):
             self._live()
         return found
 
-    async def sweep(self) -> Sequence[str]:
-        return await self._store.sweep()
+    async def sweep(self, limit: int = 500) -> Sequence[str]:
+        return await self._store.sweep(limit)
 
     def _live(self) -> None:
         if self.dead:

@@ -16,7 +16,7 @@ from remit.kernel.lease import LeaseTerms
 from remit.kernel.program import Outcome
 from remit.kernel.run import ActiveRun
 from remit.store.protocol import Store
-from remit.store.records import Busy, Created, Head, NewRun, Signal
+from remit.store.records import Busy, Created, Existing, Head, NewRun, Signal
 from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
 from tests.journeys.host import DONE, hosting
@@ -222,7 +222,7 @@ async def test_a_start_and_an_answer_whose_outcome_is_unknown_are_made_once(
     class Unknown(CrashStore):
         fails = 0
 
-        async def create(self, new: NewRun) -> Created | Busy:
+        async def create(self, new: NewRun) -> Created | Existing | Busy:
             self.fails += 1
             if self.fails == 1 and when == "before":
                 raise StoreError(reason="for a moment")

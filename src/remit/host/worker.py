@@ -48,6 +48,7 @@ class Worker:
         self._pulse: Pulse | None = None
         self._drives: set[asyncio.Task[None]] = set()
         self._alarm = math.inf
+        self._alarms: set[asyncio.Task[None]] = set()
 
     @property
     def _id(self) -> str:
@@ -84,10 +85,12 @@ class Worker:
         """Claim nothing more, stop what runs and give it back."""
         if self._pulse is not None:
             await self._pulse.stop()
-        for loop in self._loops:
-            loop.cancel()
-        if self._loops:
-            await asyncio.wait(self._loops)
+        self._draining = True
+        ends = [*self._loops, *self._alarms]
+        for end in ends:
+            end.cancel()
+        if ends:
+            await asyncio.wait(ends)
         for _ in range(_TELLS):
             for executor in self._active.values():
                 executor.leave()
@@ -173,7 +176,9 @@ class Worker:
         if at < self._alarm and seconds < self._terms.sweep_every.total_seconds():
             self._alarm = at
             with suppress(Leaving):
-                spawn(self._tasks, self._ring_at(at))
+                alarm = spawn(self._tasks, self._ring_at(at))
+                self._alarms.add(alarm)
+                alarm.add_done_callback(self._alarms.discard)
 
     async def _ring_at(self, at: float) -> None:
         await self._clock.sleep(max(at - self._clock.steady(), 0.0))
