@@ -120,7 +120,7 @@ async def test_a_newer_schema_is_left_alone(path: Path, store: Store) -> None:
     message = await refusal(path)
 
     assert "schema 99" in message
-    assert "up to 1: update remit" in message
+    assert "up to 2: update remit" in message
     assert content(path) == before
 
 

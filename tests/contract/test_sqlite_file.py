@@ -12,24 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from remit.store import sql
 from remit.store.protocol import Store
 from remit.store.sqlite import SqliteStore
+from remit.store.sqlite.statements import SQL
 from tests.contract.arrange import held, item, write
 from tests.fixtures_store import opened
 
-STATEMENTS = sql.load("remit.store.sqlite", "queries.sql")
-PARTS = {name: text for name, text in STATEMENTS.items() if name.startswith("find_")}
-WHOLE = {name: text for name, text in STATEMENTS.items() if not name.startswith("find")}
+PARTS = {name: text for name, text in SQL.items() if name.startswith(("find_", "usage_"))}
+WHOLE = {name: text for name, text in SQL.items() if not name.startswith(("find", "usage"))}
 FOUND_BY = ["find_user", "find_tenant", "find_thread"]
 
 
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
     """An empty database with the schema."""
-    script = resources.files("remit.store.sqlite").joinpath("0001.sql").read_text()
+    package = resources.files("remit.store.sqlite")
     with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(script)
+        for name in ("0001.sql", "0002.sql"):
+            db.executescript(package.joinpath(name).read_text())
         yield db
 
 
@@ -52,7 +52,9 @@ def test_a_statement_finds_its_rows_by_an_index(db: sqlite3.Connection, name: st
     walked = [step for step in steps if step.startswith("SCAN") and "CONSTANT" not in step]
     allowed = {
         "any_lapsed": ["SCAN workers"],
-        "forget_lapsed": ["SCAN workers"],
+        "lapsed": ["SCAN workers"],
+        "refusers": ["SCAN refuser"],
+        "held_on": ["SCAN holds", "SCAN named VIRTUAL TABLE INDEX 1:"],
         "lineage": ["SCAN chain"],
         "heads": ["SCAN json_each VIRTUAL TABLE INDEX 1:"],
     }
@@ -60,12 +62,14 @@ def test_a_statement_finds_its_rows_by_an_index(db: sqlite3.Connection, name: st
 
 
 def test_due_runs_are_not_sorted(db: sqlite3.Connection) -> None:
-    assert plan(db, WHOLE["due_runs"]) == ["SEARCH runs USING INDEX runs_due (program=? AND due<?)"]
+    assert plan(db, WHOLE["due_runs"]) == [
+        "SEARCH runs USING INDEX runs_due (program=? AND refused_by=? AND due<?)"
+    ]
 
 
 @pytest.mark.parametrize("part", FOUND_BY)
 def test_a_page_is_found_by_an_index_and_not_sorted(db: sqlite3.Connection, part: str) -> None:
-    page = [STATEMENTS["find"], PARTS[part], PARTS["find_before"], PARTS["find_limit"]]
+    page = [SQL["find"], PARTS[part], PARTS["find_before"], PARTS["find_limit"]]
 
     first, *rest = plan(db, "\n".join(page))
 
@@ -75,9 +79,9 @@ def test_a_page_is_found_by_an_index_and_not_sorted(db: sqlite3.Connection, part
 
 def test_all_parts_of_find_go_together(db: sqlite3.Connection) -> None:
     last = PARTS["find_limit"]
-    others = [text for name, text in PARTS.items() if name != "find_limit"]
+    others = [PARTS[name] for name in PARTS if name.startswith("find_") and name != "find_limit"]
 
-    assert plan(db, "\n".join([STATEMENTS["find"], *others, last]))
+    assert plan(db, "\n".join([SQL["find"], *others, last]))
 
 
 async def test_what_a_step_adds_does_not_grow(tmp_path: Path) -> None:

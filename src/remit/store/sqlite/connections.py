@@ -59,6 +59,12 @@ class Connections:
         """What `work` gives, in a transaction that is durable when this is done."""
         return _ordered(self._writer, work, size, news)
 
+    def write_alone(self, work: Work[T], size: int) -> asyncio.Future[T]:
+        """As `write`, in a transaction that nothing else is in."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._writer.take(Order(work, future, size, news=True, alone=True))
+        return future
+
     def read(self, work: Work[T]) -> asyncio.Future[T]:
         """What `work` gives."""
         return _ordered(self._reader, work)

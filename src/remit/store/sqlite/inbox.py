@@ -7,13 +7,17 @@ from collections.abc import Mapping
 
 from remit.store.records import (
     CANCEL,
+    ENDED,
+    MESSAGE,
     Delivered,
     Over,
+    Sent,
     Signalled,
+    Status,
     Stopped,
     Undelivered,
 )
-from remit.store.sqlite.journal import free_thread, write_entry
+from remit.store.sqlite.journal import end, write_entry
 from remit.store.sqlite.moment import Moment
 from remit.store.sqlite.statements import SQL, pack, unpack
 
@@ -28,10 +32,10 @@ def deliver(
     no, status, needs = row
     if db.execute(SQL["delivered"], {"no": no, "id": id}).fetchone():
         return Delivered(needs)
-    if status != "paused":
+    if status in ENDED:
         return Undelivered(status)
     packed = {pack(key): answer for key, answer in answers.items()}
-    refused = _refused(db, no, packed)
+    refused = _refused(db, no, status, packed)
     if refused is not None:
         return refused
     count = {"no": no, "count": len(packed), "wall": now.wall}
@@ -46,13 +50,13 @@ def cancel(
     db: sqlite3.Connection, now: Moment, run: str, body: bytes, format: int, signal: bytes
 ) -> Stopped | Signalled | Over:
     """`Store.cancel`."""
-    end = {"run": run, "format": format, "wall": now.wall}
-    db.execute(SQL["lock_thread"], end).fetchall()
-    stopped = db.execute(SQL["cancel"], end).fetchone()
+    stop = {"run": run, "format": format, "wall": now.wall}
+    db.execute(SQL["lock_thread"], stop).fetchall()
+    stopped = db.execute(SQL["cancel"], stop).fetchone()
     if stopped is not None:
         no, seq, token = stopped
         write_entry(db, no, seq, token, format, body)
-        free_thread(db, run)
+        end(db, now, no, run)
         return Stopped(seq)
     row = db.execute(SQL["lock_run"], {"run": run}).fetchone()
     if row is None:
@@ -60,13 +64,35 @@ def cancel(
     no, status, _ = row
     if status != "running":
         return Over(status)
-    sent = {"no": no, "key": pack(CANCEL), "answer": signal, "wall": now.wall}
-    if db.execute(SQL["signal"], sent).rowcount:
-        db.execute(SQL["raise_inbox"], {"no": no})
+    _signal(db, now, no, CANCEL, signal)
     return Signalled()
 
 
-def _refused(db: sqlite3.Connection, no: int, answers: Mapping[bytes, bytes]) -> Undelivered | None:
+def send(db: sqlite3.Connection, now: Moment, run: str, body: bytes, id: str) -> Sent | Over:
+    """`Store.send`."""
+    row = db.execute(SQL["lock_run"], {"run": run}).fetchone()
+    if row is None:
+        return Over(None)
+    no, status, _ = row
+    if status in ENDED:
+        return Over(status)
+    if _signal(db, now, no, MESSAGE + id, body):
+        db.execute(SQL["wake"], {"no": no, "wall": now.wall})
+    return Sent()
+
+
+def _signal(db: sqlite3.Connection, now: Moment, no: int, key: str, answer: bytes) -> bool:
+    """Leave a signal, unless its key is answered already."""
+    left = {"no": no, "key": pack(key), "answer": answer, "wall": now.wall}
+    if not db.execute(SQL["signal"], left).rowcount:
+        return False
+    db.execute(SQL["raise_inbox"], {"no": no})
+    return True
+
+
+def _refused(
+    db: sqlite3.Connection, no: int, status: Status, answers: Mapping[bytes, bytes]
+) -> Undelivered | None:
     """Why the run cannot take all of `answers`, if so."""
     asked: set[bytes] = set()
     answered: dict[str, bytes] = {}
@@ -76,5 +102,5 @@ def _refused(db: sqlite3.Connection, no: int, answers: Mapping[bytes, bytes]) ->
             answered[unpack(key)] = answer
     unknown = tuple(unpack(key) for key in answers if key not in asked)
     if answered or unknown:
-        return Undelivered("paused", answered, unknown)
+        return Undelivered(status, answered, unknown)
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from remit.store.records import (
@@ -12,34 +12,37 @@ from remit.store.records import (
     Appended,
     Busy,
     Created,
+    Existing,
     Fenced,
     NewRun,
     News,
 )
+from remit.store.sqlite import keys, money, threads
 from remit.store.sqlite.moment import Moment
 from remit.store.sqlite.statements import SQL, pack
 
 
-def create(db: sqlite3.Connection, now: Moment, new: NewRun) -> Created | Busy:
+def create(db: sqlite3.Connection, now: Moment, new: NewRun) -> Created | Existing | Busy:
     """`Store.create`."""
     if db.execute(SQL["run_no"], {"run": new.id}).fetchone():
         return Created()
-    thread = None if new.thread is None else pack(new.thread)
-    base = None
-    if thread is not None:
-        place = {"thread": thread, "run": new.id}
-        db.execute(SQL["make_thread"], place)
-        taken = db.execute(SQL["take_thread"], place).fetchone()
-        if taken is None:
-            return Busy(db.execute(SQL["thread_live"], place).fetchone()[0])
-        (base,) = taken
+    existing = keys.taken(db, new)
+    if existing is not None:
+        return existing
+    place = threads.place(db, now, new)
+    if isinstance(place, Busy):
+        return place
+    keys.keep(db, now, new)
     run = {
         "run": new.id,
         "tenant": new.tenant,
         "user": new.user,
         "program": new.program,
-        "thread": thread,
-        "base": base,
+        "thread": place.thread,
+        "place": place.no,
+        "base": None if place.base is None else place.base.run,
+        "base_seq": None if place.base is None else place.base.seq,
+        "due": place.due,
         "wall": now.wall,
         "format": new.format,
     }
@@ -63,53 +66,74 @@ def write_entry(
     db.execute(SQL["write_entry"], entry)
 
 
-def free_thread(db: sqlite3.Connection, run: str) -> None:
-    """Let the next run start on the thread of `run`, which has ended, and build on it."""
-    db.execute(SQL["free_thread"], {"run": run})
+def refusal(db: sqlite3.Connection, item: Append) -> Fenced | News | None:
+    """Why the item would not be written; None if it would."""
+    held = db.execute(SQL["fence"], _fence(item)).fetchone()
+    if held is None:
+        return Fenced()
+    (inbox,) = held
+    looks = item.status is not None or item.withdraws
+    return News(inbox) if looks and inbox != item.seen else None
+
+
+def end(db: sqlite3.Connection, now: Moment, no: int, run: str) -> None:
+    """What follows from the end of `run`, with the number `no`: for its money, and its thread."""
+    money.close(db, now, no)
+    threads.free(db, now, run)
 
 
 def _append(db: sqlite3.Connection, now: Moment, item: Append) -> Appended | Fenced | News:
-    fence: dict[str, Any] = {
+    if item.withdraws:
+        refused = refusal(db, item)
+        if refused is not None:
+            return refused
+    row = _advance(db, now, item)
+    if row is None:
+        # Without a change of the status there is nothing else that the fence can mean.
+        return Fenced() if item.status is None else refusal(db, item) or Fenced()
+    no, inbox = row
+    grants = money.carry_out(db, now, no, item) if item.settles or item.holds else ()
+    for seq, body in enumerate(item.entries, item.seq + 1):
+        write_entry(db, no, seq, item.token, item.format, body)
+    if item.withdraws:
+        _withdraw(db, no, item.withdraws)
+    if item.status in ENDED:
+        end(db, now, no, item.run)
+    elif item.status is not None:
+        _wait(db, now, no, item.asks)
+    return Appended(item.seq + len(item.entries), inbox, grants)
+
+
+def _advance(db: sqlite3.Connection, now: Moment, item: Append) -> tuple[int, int] | None:
+    """The run's number and inbox after its row was moved on; None if the fence held it back."""
+    row: tuple[int, int] | None
+    fence = _fence(item)
+    if item.status is None:
+        row = db.execute(SQL["append"], fence).fetchone()
+    elif item.status in ENDED:
+        db.execute(SQL["lock_thread"], fence).fetchall()
+        finish = {**fence, "seen": item.seen, "status": item.status, "wall": now.wall}
+        row = db.execute(SQL["finish"], finish).fetchone()
+    else:
+        pause = {**fence, "seen": item.seen, "due": item.due, "listens": item.listens}
+        row = db.execute(SQL["pause"], pause).fetchone()
+    return row
+
+
+def _fence(item: Append) -> dict[str, Any]:
+    return {
         "run": item.run,
         "token": item.token,
         "seq": item.seq,
         "count": len(item.entries),
         "format": item.format,
     }
-    row = _advance(db, now, item, fence)
-    if row is None:
-        return _missed(db, item, fence)
-    no, inbox = row
-    for seq, body in enumerate(item.entries, item.seq + 1):
-        write_entry(db, no, seq, item.token, item.format, body)
-    if item.status in ENDED:
-        free_thread(db, item.run)
-    elif item.status is not None:
-        _wait(db, now, no, item.asks)
-    return Appended(item.seq + len(item.entries), inbox)
 
 
-def _advance(
-    db: sqlite3.Connection, now: Moment, item: Append, fence: Mapping[str, Any]
-) -> tuple[int, int] | None:
-    """The run's number and inbox after its row was moved on; None if the fence held it back."""
-    row: tuple[int, int] | None
-    if item.status is None:
-        row = db.execute(SQL["append"], fence).fetchone()
-    elif item.status in ENDED:
-        db.execute(SQL["lock_thread"], fence).fetchall()
-        end = {**fence, "seen": item.seen, "status": item.status, "wall": now.wall}
-        row = db.execute(SQL["finish"], end).fetchone()
-    else:
-        row = db.execute(SQL["pause"], {**fence, "seen": item.seen}).fetchone()
-    return row
-
-
-def _missed(db: sqlite3.Connection, item: Append, fence: Mapping[str, Any]) -> Fenced | News:
-    if item.status is None:
-        return Fenced()
-    held = db.execute(SQL["fence"], fence).fetchone()
-    return Fenced() if held is None else News(held[0])
+def _withdraw(db: sqlite3.Connection, no: int, keys: Sequence[str]) -> None:
+    for key in keys:
+        db.execute(SQL["withdraw"], {"no": no, "key": pack(key)})
+    db.execute(SQL["count_needs"], {"no": no}).fetchone()
 
 
 def _wait(db: sqlite3.Connection, now: Moment, no: int, asks: Sequence[str]) -> None:

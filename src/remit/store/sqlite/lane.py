@@ -17,12 +17,13 @@ T = TypeVar("T")
 @dataclass(slots=True, eq=False)
 class Order(Generic[T]):
     """Work that a caller waits for. `size` is the bytes it brings along, `news` whether others
-    may want to know that it is done."""
+    may want to know that it is done, `alone` whether it is to share its commit with no other."""
 
     work: Callable[..., T]
     future: asyncio.Future[T]
     size: int = 0
     news: bool = False
+    alone: bool = False
 
 
 Outcome = tuple[Order[Any], Any, Exception | None]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
-from remit.store.records import Entry, Head, Query, RunRow, Signal, Status
+from remit.store.records import MESSAGE, Base, Entry, Head, Query, RunRow, Signal
 from remit.store.sqlite.statements import SQL, pack, unpack
-
-_Row = tuple[str, str, Status, int, int, str | None, str | None, bytes | None, int, int, int | None]
 
 
 def read(db: sqlite3.Connection, run: str, after: int) -> list[Entry]:
@@ -63,11 +62,20 @@ def thread_head(db: sqlite3.Connection, thread: str) -> str | None:
 def signals(db: sqlite3.Connection, run: str) -> list[Signal]:
     """`Store.signals`."""
     rows = db.execute(SQL["signals"], {"run": run}).fetchall()
-    return [Signal(unpack(key), answer, id, at) for key, answer, id, at in rows]
+    return [_signal(*row) for row in rows]
 
 
-def _run_row(row: _Row) -> RunRow:
-    run, program, status, seq, token, tenant, user, thread, deaths, created, ended = row
+def _signal(packed: bytes, answer: bytes | None, id: str | None, at: int | None) -> Signal:
+    key = unpack(packed)
+    # A message's id is in its key, which holds any text, as the column of ids does not.
+    if id is None and answer is not None and key.startswith(MESSAGE):
+        id = key.removeprefix(MESSAGE)
+    return Signal(key, answer, id, at)
+
+
+def _run_row(row: Sequence[Any]) -> RunRow:
+    run, program, status, seq, token, tenant, user, thread, *rest = row
+    deaths, created, ended, due, refused, base_run, base_seq = rest
     return RunRow(
         id=run,
         program=program,
@@ -80,4 +88,7 @@ def _run_row(row: _Row) -> RunRow:
         deaths=deaths,
         created=created,
         ended=ended,
+        due=due,
+        base=None if base_run is None else Base(base_run, base_seq),
+        refused=None if refused is None else unpack(refused),
     )

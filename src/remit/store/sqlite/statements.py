@@ -1,10 +1,14 @@
-"""The named statements of `queries.sql`, and how texts travel in them."""
+"""The named statements of the `.sql` files, and how texts travel in them."""
 
 from __future__ import annotations
 
 from remit.store import sql
 
-SQL = sql.load("remit.store.sqlite", "queries.sql")
+SQL = {
+    name: statement
+    for file in ("queries.sql", "money.sql", "retention.sql")
+    for name, statement in sql.load("remit.store.sqlite", file).items()
+}
 
 
 def pack(text: str) -> bytes:

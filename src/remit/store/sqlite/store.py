@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 from remit.store.bells import Bells
+from remit.store.money import LedgerQuery, LedgerSum, Meter, MeterState
 from remit.store.records import (
     Append,
     Appended,
@@ -16,6 +17,7 @@ from remit.store.records import (
     Created,
     Delivered,
     Entry,
+    Existing,
     Fenced,
     Head,
     Held,
@@ -23,13 +25,15 @@ from remit.store.records import (
     News,
     Over,
     Query,
+    Refusal,
     RunRow,
+    Sent,
     Signal,
     Signalled,
     Stopped,
     Undelivered,
 )
-from remit.store.sqlite import inbox, journal, leases, reads
+from remit.store.sqlite import effect, inbox, journal, leases, ledger, money, reads, retention
 from remit.store.sqlite.connections import Connections, Work
 from remit.store.sqlite.faults import PATIENCE
 from remit.store.sqlite.heart import Heart
@@ -41,6 +45,8 @@ from remit.values.errors import ConfigError, StoreError
 T = TypeVar("T")
 
 _LOOK_EVERY = 0.025
+_BYTES_OF_AN_EFFECT = 64_000
+"""What an effect is taken to write, of which nothing is known."""
 
 
 class SqliteStore:
@@ -91,7 +97,7 @@ class SqliteStore:
             self._watch = None
         await connections.close()
 
-    async def create(self, new: NewRun) -> Created | Busy:
+    async def create(self, new: NewRun) -> Created | Existing | Busy:
         return await self._write(lambda db, now: journal.create(db, now, new), size=len(new.body))
 
     async def claim(
@@ -102,12 +108,16 @@ class SqliteStore:
         format: int,
         room: int = 1,
         run: str | None = None,
+        deploy: str = "",
     ) -> Sequence[Claim]:
-        wish = leases.Wish(worker, programs, format, room, run)
+        wish = leases.Wish(worker, programs, format, room, run, deploy)
         # An idle worker asks often and finds nothing: it must not take the write lock for that.
         if not await self._look(lambda db, now: leases.due_for(db, now, wish)):
             return []
         return await self._write(lambda db, now: leases.claim(db, now, wish), news=False)
+
+    async def next_due(self, programs: Collection[str]) -> float | None:
+        return await self._look(lambda db, now: leases.next_due(db, now, programs))
 
     async def beat(self, worker: str, lasts: float, *, join: bool = False) -> Sequence[Held] | None:
         return await self._write(
@@ -117,10 +127,17 @@ class SqliteStore:
     def heart(self) -> Heart:
         return Heart(self._path, self._now, self._patience)
 
-    async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:
-        return await self._write(
-            lambda db, now: leases.release(db, now, worker, run, token, abandoned)
-        )
+    async def release(
+        self,
+        worker: str,
+        run: str,
+        token: int,
+        *,
+        abandoned: bool = False,
+        refusal: Refusal | None = None,
+    ) -> bool:
+        parting = leases.Parting(worker, run, token, abandoned, refusal)
+        return await self._write(lambda db, now: leases.release(db, now, parting))
 
     async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
         size = sum([len(body) for item in batch for body in item.entries])
@@ -128,6 +145,16 @@ class SqliteStore:
         return await self._write(
             lambda db, now: journal.append(db, now, batch), size=size, news=news
         )
+
+    async def transact(self, item: Append, work: Callable[[Any], Any]) -> Appended | Fenced | News:
+        try:
+            return await self._open().write_alone(
+                lambda db, now: effect.transact(db, now, item, work), _BYTES_OF_AN_EFFECT
+            )
+        except effect.Raised as raised:
+            error = raised.error
+        # Outside, so that it is raised as it was.
+        raise error
 
     async def read(self, run: str, after: int = 0) -> Sequence[Entry]:
         return await self._read(lambda db, _: reads.read(db, run, after))
@@ -155,6 +182,9 @@ class SqliteStore:
             lambda db, now: inbox.deliver(db, now, run, answers, id), size=size
         )
 
+    async def send(self, run: str, body: bytes, id: str) -> Sent | Over:
+        return await self._write(lambda db, now: inbox.send(db, now, run, body, id), size=len(body))
+
     async def signals(self, run: str) -> Sequence[Signal]:
         return await self._look(lambda db, _: reads.signals(db, run))
 
@@ -166,10 +196,34 @@ class SqliteStore:
             size=len(body) + len(signal),
         )
 
-    async def sweep(self) -> Sequence[str]:
+    async def sweep(self, limit: int = 500) -> Sequence[str]:
         if not await self._look(leases.any_lapsed):
             return []
-        return await self._write(leases.sweep)
+        return await self._write(lambda db, now: leases.sweep(db, now, limit))
+
+    async def meters(self, meters: Sequence[Meter]) -> Sequence[MeterState]:
+        ask = (
+            self._look
+            if await self._look(lambda db, _: money.all_there(db, meters))
+            else self._read
+        )
+        return await ask(lambda db, now: money.meters(db, now, meters))
+
+    async def usage(self, query: LedgerQuery) -> Sequence[LedgerSum]:
+        return await self._read(lambda db, _: ledger.usage(db, query))
+
+    async def delete_before(self, when: int, limit: int = 500) -> int:
+        found = await self._read(lambda db, _: retention.old_runs(db, when, limit))
+        if not found:
+            return 0
+        return await self._write(
+            lambda db, _: retention.delete_before(db, when, limit, found), news=False
+        )
+
+    async def forget(self, user: str, tenant: str | None, limit: int = 500) -> int:
+        return await self._write(
+            lambda db, _: retention.forget(db, user, tenant, limit), news=False
+        )
 
     def wakeups(self) -> AsyncIterator[None]:
         self._open()

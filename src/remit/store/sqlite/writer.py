@@ -32,6 +32,10 @@ class Writer:
 
     def carry_out(self, orders: Sequence[Order[Any]]) -> list[Outcome]:
         """Commit all orders together; where that fails, which writes nothing, each alone."""
+        if len(orders) > 1 and any([order.alone for order in orders]):
+            together = [order for order in orders if not order.alone]
+            groups = [together, *([order] for order in orders if order.alone)]
+            return [outcome for group in groups if group for outcome in self.carry_out(group)]
         try:
             values = patiently(lambda: self._commit(orders), self._patience)
         except Exception as error:
