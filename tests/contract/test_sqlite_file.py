@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from importlib import resources
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from remit.store.protocol import Store
-from remit.store.sqlite import SqliteStore
+from remit.store.records import Appended
+from remit.store.sqlite import SqliteStore, journal, leases
+from remit.store.sqlite.moment import Moment
 from remit.store.sqlite.statements import SQL
-from tests.contract.arrange import held, item, write
+from tests.contract.arrange import PROGRAM, a_run, held, item, write
 from tests.fixtures_store import opened
 
 PARTS = {name: text for name, text in SQL.items() if name.startswith(("find_", "usage_"))}
@@ -82,6 +85,84 @@ def test_all_parts_of_find_go_together(db: sqlite3.Connection) -> None:
     others = [PARTS[name] for name in PARTS if name.startswith("find_") and name != "find_limit"]
 
     assert plan(db, "\n".join([SQL["find"], *others, last]))
+
+
+@pytest.mark.parametrize("part", ["usage_user", "usage_tenant", "usage_since"])
+def test_the_ledger_is_added_up_along_an_index(db: sqlite3.Connection, part: str) -> None:
+    index = {"usage_user": "user", "usage_tenant": "tenant", "usage_since": "at"}[part]
+
+    first, *_ = plan(db, "\n".join([SQL["usage"], PARTS[part], PARTS["usage_groups"]]))
+
+    assert first.startswith(f"SEARCH ledger USING INDEX ledger_{index}")
+
+
+def test_a_meter_that_begins_looks_at_its_own_time_alone(db: sqlite3.Connection) -> None:
+    parts = [PARTS["usage_user"], PARTS["usage_since"], PARTS["usage_until"]]
+
+    first, *_ = plan(db, "\n".join([SQL["usage_slots"], *parts, PARTS["usage_by_slot"]]))
+
+    assert first == "SEARCH ledger USING INDEX ledger_user (usr=? AND at>? AND at<?)"
+
+
+def test_all_parts_of_usage_go_together(db: sqlite3.Connection) -> None:
+    parts = [PARTS[f"usage_{name}"] for name in ("user", "tenant", "run", "name", "since", "until")]
+
+    assert plan(db, "\n".join([SQL["usage"], *parts, PARTS["usage_groups"]]))
+
+
+def effort(db: sqlite3.Connection, work: Callable[[], object]) -> int:
+    """How many steps SQLite takes for `work`."""
+    steps = count()
+    # The handler is to go on: it must give nothing, or zero.
+    db.set_progress_handler(lambda: next(steps) < 0, 1)
+    work()
+    db.set_progress_handler(None, 1)
+    return next(steps)
+
+
+def fill_queue(db: sqlite3.Connection, numbers: range) -> None:
+    """Runs that sleep, and as many that this deployment refused."""
+    statement = "INSERT INTO runs(id, program, status, due, refused_by, format, created)"
+    rows = [(f"{due} {n}", due, by) for n in numbers for due, by in ((99, None), (1, "us"))]
+    db.executemany(f"{statement} VALUES (?, 'p', 'paused', ?, ?, 1, 0)", rows)
+
+
+def test_sleepers_and_refused_runs_do_not_slow_a_claim(db: sqlite3.Connection) -> None:
+    now = Moment(50, 50, "boot")
+    leases.beat(db, now, "w", 1.0, True)
+    wish = leases.Wish("w", ["p"], format=1, room=5, run=None, deploy="us")
+    columns = "id, program, status, due, refused_by, format, created"
+    due = "('a', 'p', 'queued', 2, NULL, 1, 0), ('b', 'p', 'queued', 1, 'other', 1, 0)"
+    db.execute(f"INSERT INTO runs({columns}) VALUES {due}")
+
+    fill_queue(db, range(1000))
+    first = effort(db, lambda: leases.due_for(db, now, wish))
+    fill_queue(db, range(1000, 2000))
+    second = effort(db, lambda: leases.due_for(db, now, wish))
+
+    assert leases.due_for(db, now, wish) == [2, 1]
+    assert second < first * 1.1 < 1000
+
+
+def test_the_next_due_time_is_found_without_a_walk(db: sqlite3.Connection) -> None:
+    fill_queue(db, range(2000))
+
+    assert effort(db, lambda: leases.next_due(db, Moment(50, 50, "boot"), ["p"])) < 1000
+
+
+def test_an_append_without_money_is_two_statements(db: sqlite3.Connection) -> None:
+    now, said = Moment(50, 50, "boot"), list[str]()
+    leases.beat(db, now, "w", 1.0, True)
+    journal.create(db, now, a_run("r"))
+    (had,) = leases.claim(db, now, leases.Wish("w", [PROGRAM], 1, 1, "r", ""))
+
+    db.set_trace_callback(said.append)
+    assert journal.append(db, now, [item(had)]) == [Appended(2, 0)]
+
+    assert [one.split()[:2] for one in said if not one.startswith("BEGIN")] == [
+        ["UPDATE", "runs"],
+        ["INSERT", "INTO"],
+    ]
 
 
 async def test_what_a_step_adds_does_not_grow(tmp_path: Path) -> None:
