@@ -35,8 +35,11 @@ def carry_out(
 
 def close(db: sqlite3.Connection, now: Moment, no: int) -> None:
     """Settle what a run that has ended still holds at its bound, as an estimate."""
+    holds = db.execute(SQL["open_holds"], {"no": no}).fetchall()
+    if not holds:
+        return
     rings = _Rings(db, now)
-    for name, nano, model, purpose, body in db.execute(SQL["open_holds"], {"no": no}).fetchall():
+    for name, nano, model, purpose, body in holds:
         charge = Charge(model=model, purpose=purpose, body=body)
         bound = Settlement(name=unpack(name), nano=nano, charge=charge, estimated=True)
         _settle(db, rings, no, bound)
