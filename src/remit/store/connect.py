@@ -1,8 +1,9 @@
-"""From an address to a store."""
+"""From an address to a store, and from a store to what looks after it."""
 
 from __future__ import annotations
 
 from remit.store.protocol import Store
+from remit.store.upkeep import Kept, Upkeep
 from remit.values.clock import Clock
 from remit.values.errors import ConfigError
 
@@ -12,10 +13,15 @@ _ADDRESSES = (
 )
 
 
+class DriverMissingError(ConfigError):
+    """The driver of a store is not installed; the message says how to install it."""
+
+
 def connect(address: str, clock: Clock) -> Store:
     """The store at `address`, not yet opened; what a path escapes with % is decoded.
 
-    Raises ConfigError, which lists the addresses there are, for any other.
+    Raises ConfigError, which lists the addresses there are, for any other, and
+    DriverMissingError where the store's driver is not installed.
     """
     scheme, colon, rest = address.partition(":")
     scheme = scheme.lower()
@@ -28,6 +34,12 @@ def connect(address: str, clock: Clock) -> Store:
     if scheme in ("postgresql", "postgres"):
         return _postgres(f"{scheme}:{rest}", clock)
     raise ConfigError(f"{scheme!r} is no kind of store that remit knows: {_ADDRESSES}")
+
+
+def upkeep(store: Store) -> Upkeep | None:
+    """What looks after the database of `store`, which need not be open; None where there is no
+    database, and where the store is of a kind that brings no upkeep."""
+    return store.upkeep() if isinstance(store, Kept) else None
 
 
 def _memory(rest: str, clock: Clock) -> Store:
@@ -65,7 +77,7 @@ def _postgres(address: str, clock: Clock) -> Store:
         # A driver that is there and finds no libpq names no module.
         if (error.name or "psycopg").partition(".")[0] != "psycopg":
             raise
-        raise ConfigError(
+        raise DriverMissingError(
             "a PostgreSQL store needs its driver: pip install 'remit[postgres]'"
         ) from None
     return PostgresStore(address, clock)

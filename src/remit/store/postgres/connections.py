@@ -34,9 +34,17 @@ class Connections:
         self._shared: dict[Draw, Callable[[Sequence[Any]], Plan]] = {}
 
     @classmethod
-    async def open(cls, address: Address, sql: Queries, patience: float, bells: Bells) -> Self:
+    async def open(
+        cls,
+        address: Address,
+        sql: Queries,
+        patience: float,
+        bells: Bells,
+        *,
+        migrating: bool = True,
+    ) -> Self:
         """Open the database at `address`; raises StoreError where that cannot be."""
-        await schema.prepare(address, patience)
+        await schema.prepare(address, patience, migrating=migrating)
         return cls(address, sql, patience, bells)
 
     def check_loop(self) -> None:

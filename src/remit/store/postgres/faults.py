@@ -63,6 +63,14 @@ def takes_nobody_in(error: Exception) -> bool:
     return any(words in str(error) for words in _PASSING_LOGINS)
 
 
+def keeps_out(error: Exception) -> bool:
+    """Whether there is a server that lets this user, with this password, not in."""
+    text = str(error)
+    return not takes_nobody_in(error) and (
+        "FATAL" in text or any(words in text for words in _LOGIN)
+    )
+
+
 def may_come_back(error: Exception) -> bool:
     """Whether a server that could not be reached may be there a moment later."""
     return takes_nobody_in(error) or not any(words in str(error) for words in _LOGIN)

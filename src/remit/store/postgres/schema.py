@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import resources
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
+from remit.store.migrations import Script, Versions, scripts
 from remit.store.postgres.address import Address
 from remit.store.postgres.faults import explained, takes_nobody_in
 from remit.store.postgres.wire import OPENING
 from remit.values.errors import StoreError
 
-_OLDEST = 140000
+OLDEST = 140000
+"""The oldest server that knows what is asked of it, as its own number."""
+
 _PAUSE = 0.25
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('remit/' || %s, 0))"
 _BEGIN = """
@@ -33,82 +36,131 @@ _NOTE = "INSERT INTO migrations(number, at) VALUES (%s, clock_timestamp())"
 Connection = psycopg.AsyncConnection[Any]
 
 
-async def prepare(address: Address, patience: float) -> None:
-    """Make the schema, or bring it up to date.
+async def prepare(address: Address, patience: float, *, migrating: bool = True) -> None:
+    """Make the schema, or bring it up to date; without `migrating`, see that it is.
+
+    Raises StoreError, and changes nothing, where it holds something else or something newer,
+    and without `migrating` where it holds something older or nothing.
+    """
+    if migrating:
+        await migrate(address, patience, scripts(__package__))
+        return
+    versions = await look(address, patience, scripts(__package__))
+    if versions.due:
+        raise StoreError(
+            reason=f"the database {address.place} is at migration {versions.at}, and this remit"
+            f" needs {versions.newest}: bring it up to date with `remit migrate`."
+        )
+
+
+async def look(address: Address, patience: float, given: Sequence[Script]) -> Versions:
+    """Where the schema is. Raises StoreError as `migrate`."""
+    return await _patiently(address, patience, given, migrating=False)
+
+
+async def migrate(address: Address, patience: float, given: Sequence[Script]) -> Versions:
+    """Bring the schema to the last script of those `given`; where it was before.
 
     Raises StoreError, and changes nothing, where it holds something else or something newer.
     """
+    return await _patiently(address, patience, given, migrating=True)
+
+
+async def _patiently(
+    address: Address, patience: float, given: Sequence[Script], *, migrating: bool
+) -> Versions:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience
     while True:
         try:
-            return await _prepare(address)
+            return await _once(address, given, migrating=migrating)
         except (psycopg.Error, TimeoutError) as error:
             if not takes_nobody_in(error) or loop.time() >= deadline:
                 raise explained(error, address.place) from error
         await asyncio.sleep(_PAUSE)
 
 
-async def _prepare(address: Address) -> None:
-    async with asyncio.timeout(OPENING):
-        connection = await psycopg.AsyncConnection.connect(address.conninfo, autocommit=True)
+async def _once(address: Address, given: Sequence[Script], *, migrating: bool) -> Versions:
+    connection = await connect(address)
     try:
         _refuse_what_is_too_old(connection, address)
-        if await _version(connection, address) != _newest():
-            await _migrate(connection, address)
+        newest = given[-1].number
+        version = await _version(connection, address, newest)
+        if migrating and version != newest:
+            version = await _migrate(connection, address, given)
+        return Versions(at=version, newest=newest)
     finally:
         await connection.close()
 
 
+async def connect(address: Address) -> Connection:
+    """A plain connection, without the settings of those that the store works with."""
+    async with asyncio.timeout(OPENING):
+        return await psycopg.AsyncConnection.connect(address.conninfo, autocommit=True)
+
+
 def _refuse_what_is_too_old(connection: Connection, address: Address) -> None:
     version = connection.info.server_version
-    if version < _OLDEST:
+    if version < OLDEST:
         raise StoreError(
             reason=f"the database {address.place} runs on PostgreSQL {version // 10000}, which is"
-            f" too old: use {_OLDEST // 10000} or newer."
+            f" too old: use {OLDEST // 10000} or newer."
         )
 
 
-async def _version(connection: Connection, address: Address) -> int:
+async def _version(connection: Connection, address: Address, newest: int) -> int:
     """The number of the last migration; 0 where nothing is made yet. Raises StoreError where
     the schema is another program's, or newer than this code."""
+    version = await version_of(connection, address)
+    if version is None:
+        raise StoreError(reason=foreign(address))
+    if version > newest:
+        raise StoreError(
+            reason=f"the database {address.place} is at migration {version}, written by a newer"
+            f" remit, and this one knows migrations up to {newest}: update remit."
+        )
+    return version
+
+
+def foreign(address: Address) -> str:
+    """Why a schema that holds something else is refused."""
+    return (
+        f"the database {address.place} holds another program's tables there: give another schema."
+    )
+
+
+async def version_of(connection: Connection, address: Address) -> int | None:
+    """The number of the last migration; 0 where nothing is made yet, None where the schema is
+    another program's."""
     looked = await connection.execute(_LOOK, {"schema": address.schema})
     ours, anything = await looked.fetchone() or (False, False)
-    if not ours and anything:
-        raise StoreError(
-            reason=f"the database {address.place} holds another program's tables there: give"
-            " another schema."
-        )
     if not ours:
-        return 0
+        return None if anything else 0
     table = sql.Identifier(address.schema, "migrations")
     found = await connection.execute(sql.SQL("SELECT max(number) FROM {}").format(table))
     (version,) = await found.fetchone() or (None,)
-    if version is not None and version > _newest():
-        raise StoreError(
-            reason=f"the database {address.place} is at migration {version}, written by a newer"
-            f" remit, and this one knows migrations up to {_newest()}: update remit."
-        )
     return version or 0
 
 
-async def _migrate(connection: Connection, address: Address) -> None:
+async def _migrate(connection: Connection, address: Address, given: Sequence[Script]) -> int:
+    """Make what is missing; the number it was missing from."""
     schema = sql.Identifier(address.schema)
     async with connection.transaction():
         await connection.execute(_BEGIN)
         await connection.execute(_LOCK, [address.schema])
         # Another process may have migrated it since.
-        version = await _version(connection, address)
-        if version == _newest():
-            return
+        version = await _version(connection, address, given[-1].number)
+        if version == given[-1].number:
+            return version
         await _make(connection, address)
         await connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(schema))
         if version == 0:
             await connection.execute(_MIGRATIONS)
-        for number, script in _scripts():
-            if number > version:
-                await connection.execute(script.encode())
-                await connection.execute(_NOTE, [number])
+        for script in given:
+            if script.number > version:
+                await connection.execute(script.text.encode())
+                await connection.execute(_NOTE, [script.number])
+    return version
 
 
 async def _make(connection: Connection, address: Address) -> None:
@@ -124,14 +176,3 @@ async def _make(connection: Connection, address: Address) -> None:
             reason=f"the database {address.place} does not let this user make the schema: let its"
             f" owner run CREATE SCHEMA {address.schema} AUTHORIZATION and the user's name."
         ) from error
-
-
-def _scripts() -> list[tuple[int, str]]:
-    """The numbered migrations, in order."""
-    files = resources.files(__package__).iterdir()
-    scripts = [file for file in files if file.name[:4].isdigit() and file.name.endswith(".sql")]
-    return sorted((int(file.name[:4]), file.read_text("utf-8")) for file in scripts)
-
-
-def _newest() -> int:
-    return _scripts()[-1][0]

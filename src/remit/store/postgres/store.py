@@ -13,6 +13,7 @@ from remit.store.postgres.connections import Connections
 from remit.store.postgres.faults import PATIENCE
 from remit.store.postgres.heart import Heart
 from remit.store.postgres.statements import Queries
+from remit.store.postgres.upkeep import PostgresUpkeep
 from remit.store.records import (
     Append,
     Appended,
@@ -45,8 +46,8 @@ class PostgresStore:
 
     Writes of all callers are committed together, durably. Time is the database's own; only a
     clock that is not the system's, as tests have, is asked instead. `patience` is how many
-    seconds a call waits while the server is away. Raises ConfigError for a `dsn` that cannot be
-    read.
+    seconds a call waits while the server is away. Without `migrate` a database whose schema is
+    older, or not made yet, is refused. Raises ConfigError for a `dsn` that cannot be read.
     """
 
     def __init__(
@@ -56,11 +57,13 @@ class PostgresStore:
         *,
         schema: str = "remit",
         patience: float = PATIENCE,
+        migrate: bool = True,
     ) -> None:
         self._address = Address.parse(dsn, schema)
         self._clock = clock or SystemClock()
         self._sql = Queries(None if type(self._clock) is SystemClock else self._now)
         self._patience = patience
+        self._migrate = migrate
         self._bells = Bells()
         self._opening = asyncio.Lock()
         self._connections: Connections | None = None
@@ -70,7 +73,11 @@ class PostgresStore:
         async with self._opening:
             if self._connections is None:
                 self._connections = await Connections.open(
-                    self._address, self._sql, self._patience, self._bells
+                    self._address,
+                    self._sql,
+                    self._patience,
+                    self._bells,
+                    migrating=self._migrate,
                 )
 
     async def close(self) -> None:
@@ -184,6 +191,10 @@ class PostgresStore:
             return []
         runs: Sequence[str] = await db.write(leases.sweep, None, told=db.news.changed)
         return runs
+
+    def upkeep(self) -> PostgresUpkeep:
+        """Looks after the schema, whether the store is open or not."""
+        return PostgresUpkeep(self._address, self._clock, self._patience)
 
     def wakeups(self) -> AsyncIterator[None]:
         self._open().news.listen()

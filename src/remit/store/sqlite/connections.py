@@ -27,11 +27,14 @@ class Connections:
     # On the loop's thread a short read takes 6 µs instead of 110, but a long one (the lineage of
     # a thread, a body of 3 MB: 7 ms) would stop every run of the process.
 
-    def __init__(self, path: str, now: Callable[[], Moment], patience: float) -> None:
+    def __init__(
+        self, path: str, now: Callable[[], Moment], patience: float, *, migrating: bool = True
+    ) -> None:
         self._path = path
         self._now = now
         self._patience = patience
-        self._writing = Writer(open_writer(path, patience), path, now, patience)
+        writing = open_writer(path, patience, migrating=migrating)
+        self._writing = Writer(writing, path, now, patience)
         self._reading = open_reader(path)
         self._watching = open_reader(path)
         self._others = Others(self._watching, self._writing)
@@ -43,13 +46,15 @@ class Connections:
         now: Callable[[], Moment],
         patience: float,
         told: Callable[[Sequence[Outcome]], None],
+        *,
+        migrating: bool = True,
     ) -> Self:
         """Open the database at `path`; `told` hears what came of each round of writes.
 
         Raises StoreError where that cannot be.
         """
         try:
-            self = await asyncio.to_thread(cls, path, now, patience)
+            self = await asyncio.to_thread(cls, path, now, patience, migrating=migrating)
         except sqlite3.Error as error:
             raise explained(error, path) from error
         self._start(told)

@@ -4,33 +4,61 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from importlib import resources
+from collections.abc import Iterator, Sequence
 
+from remit.store.migrations import Script, Versions, scripts
 from remit.store.sqlite.faults import patiently
 from remit.values.errors import StoreError
 
 OURS = 0x726D6974
 """What marks a database as remit's: `rmit` in the file's header."""
 
-_OLDEST = (3, 37, 0)
+OLDEST = (3, 37, 0)
+"""The oldest SQLite that knows what the schema is made of."""
+
+FOREIGN = "{path} is another program's database: give another path."
+"""Why a file that holds something else is refused."""
 
 
-def open_writer(path: str, patience: float) -> sqlite3.Connection:
+def open_writer(path: str, patience: float, *, migrating: bool = True) -> sqlite3.Connection:
     """The connection that writes, to a database whose schema is this code's.
+
+    Raises StoreError, and changes nothing, where `path` holds something else or something newer,
+    and without `migrating` where it holds something older or nothing.
+    """
+    db, _ = _opened(path, patience, scripts(__package__) if migrating else None)
+    return db
+
+
+def migrate(path: str, patience: float, given: Sequence[Script]) -> Versions:
+    """Bring the database at `path` to the last script of those `given`; where it was before.
 
     Raises StoreError, and changes nothing, where `path` holds something else or something newer.
     """
-    _refuse_what_cannot_work(path)
+    db, before = _opened(path, patience, given)
+    db.close()
+    return Versions(at=before, newest=given[-1].number)
+
+
+def _opened(
+    path: str, patience: float, given: Sequence[Script] | None
+) -> tuple[sqlite3.Connection, int]:
+    refuse_what_cannot_work(path)
+    if given is None:
+        _refuse_what_is_not_made(path)
+    newest = (given or scripts(__package__))[-1].number
     db = _connect(path)
     try:
-        patiently(lambda: _refuse_what_is_not_ours(db, path), patience)
+        patiently(lambda: _refuse_what_is_not_ours(db, path, newest), patience)
+        if given is None:
+            patiently(lambda: _refuse_what_is_older(db, path, newest), patience)
         patiently(lambda: _use_the_log(db, path), patience)
-        patiently(lambda: _migrate(db, path), patience)
+        if given is None:
+            return db, newest
+        return db, patiently(lambda: _migrate(db, path, given), patience)
     except BaseException:
         db.close()
         raise
-    return db
 
 
 def open_reader(path: str) -> sqlite3.Connection:
@@ -44,11 +72,12 @@ def _connect(path: str) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
 
 
-def _refuse_what_cannot_work(path: str) -> None:
-    if sqlite3.sqlite_version_info < _OLDEST:
+def refuse_what_cannot_work(path: str) -> None:
+    """Raise StoreError for a place where no file can be, and for a SQLite that is too old."""
+    if sqlite3.sqlite_version_info < OLDEST:
         raise StoreError(
             reason=f"SQLite {sqlite3.sqlite_version} is too old: use a Python built with"
-            f" {'.'.join(map(str, _OLDEST))} or newer."
+            f" {'.'.join(map(str, OLDEST))} or newer."
         )
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
@@ -57,30 +86,45 @@ def _refuse_what_cannot_work(path: str) -> None:
         raise StoreError(reason=f"{path} is a folder: give the path of a file in it.")
 
 
-def _refuse_what_is_not_ours(db: sqlite3.Connection, path: str) -> None:
-    mark, version, tables = _looked_at(db)
-    if mark == OURS:
-        _refuse_newer(version, path)
-    elif mark or version or tables:
-        raise StoreError(reason=f"{path} is another program's database: give another path.")
+def _refuse_what_is_not_made(path: str) -> None:
+    if not os.path.exists(path) or os.path.getsize(path) == 0:
+        raise StoreError(reason=f"{path} is no store yet: make it with `remit migrate`.")
 
 
-def _looked_at(db: sqlite3.Connection) -> tuple[int, int, int]:
-    """The file's mark, version and number of tables, all of one moment: another process may be
-    making the same store."""
+def _refuse_what_is_not_ours(db: sqlite3.Connection, path: str, newest: int) -> None:
+    version = version_of(db)
+    if version is None:
+        raise StoreError(reason=FOREIGN.format(path=path))
+    refuse_newer(version, path, newest)
+
+
+def version_of(db: sqlite3.Connection) -> int | None:
+    """The number of the file's schema; 0 where nothing is made yet, None where the file is
+    another program's. All is of one moment: another process may be making the same store."""
     db.execute("BEGIN")
     try:
         (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        return _ask(db, "application_id"), _ask(db, "user_version"), tables
+        mark, version = _ask(db, "application_id"), _ask(db, "user_version")
     finally:
         db.execute("ROLLBACK")
+    return None if mark != OURS and (mark or version or tables) else version
 
 
-def _refuse_newer(version: int, path: str) -> None:
-    if version > _newest():
+def refuse_newer(version: int, path: str, newest: int) -> None:
+    """Raise StoreError for a schema that this code has never heard of."""
+    if version > newest:
         raise StoreError(
             reason=f"{path} has schema {version}, written by a newer remit, and this one knows"
-            f" schemas up to {_newest()}: update remit."
+            f" schemas up to {newest}: update remit."
+        )
+
+
+def _refuse_what_is_older(db: sqlite3.Connection, path: str, newest: int) -> None:
+    version = _ask(db, "user_version")
+    if version < newest:
+        raise StoreError(
+            reason=f"{path} has schema {version}, and this remit needs {newest}: bring it up to"
+            " date with `remit migrate`."
         )
 
 
@@ -92,36 +136,28 @@ def _use_the_log(db: sqlite3.Connection, path: str) -> None:
     db.execute("PRAGMA wal_autocheckpoint = 0")
 
 
-def _migrate(db: sqlite3.Connection, path: str) -> None:
-    if _ask(db, "user_version") == _newest():
-        return
+def _migrate(db: sqlite3.Connection, path: str, given: Sequence[Script]) -> int:
+    """Make what is missing; the number it was missing from."""
+    newest = given[-1].number
+    if _ask(db, "user_version") == newest:
+        return newest
     db.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have migrated it since.
         version = _ask(db, "user_version")
-        _refuse_newer(version, path)
-        for number, script in _migrations():
-            if number > version:
-                for statement in _statements(script):
+        refuse_newer(version, path, newest)
+        for script in given:
+            if script.number > version:
+                for statement in _statements(script.text):
                     db.execute(statement)
         db.execute(f"PRAGMA application_id = {OURS}")
-        db.execute(f"PRAGMA user_version = {_newest()}")
+        db.execute(f"PRAGMA user_version = {newest}")
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
-
-
-def _migrations() -> list[tuple[int, str]]:
-    """The numbered scripts, in order."""
-    files = resources.files(__package__).iterdir()
-    scripts = [file for file in files if file.name[:4].isdigit() and file.name.endswith(".sql")]
-    return sorted((int(file.name[:4]), file.read_text("utf-8")) for file in scripts)
-
-
-def _newest() -> int:
-    return _migrations()[-1][0]
+    return version
 
 
 def _statements(script: str) -> Iterator[str]:

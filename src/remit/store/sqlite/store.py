@@ -39,6 +39,7 @@ from remit.store.sqlite.faults import PATIENCE
 from remit.store.sqlite.heart import Heart
 from remit.store.sqlite.lane import Outcome
 from remit.store.sqlite.moment import Moment, moment
+from remit.store.sqlite.upkeep import SqliteUpkeep
 from remit.values.clock import Clock, SystemClock
 from remit.values.errors import ConfigError, StoreError
 
@@ -53,8 +54,9 @@ class SqliteStore:
     """A `Store` in the file at `path`, on a local disk.
 
     Writes of all callers are committed together, durably, by one thread. `patience` is how many
-    seconds a call waits while another process keeps the file locked. Raises ConfigError for an
-    empty path and for `:memory:`.
+    seconds a call waits while another process keeps the file locked. Without `migrate` a file
+    whose schema is older is refused, and so is one that is no store yet. Raises ConfigError for
+    an empty path and for `:memory:`.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class SqliteStore:
         clock: Clock | None = None,
         *,
         patience: float = PATIENCE,
+        migrate: bool = True,
     ) -> None:
         name = os.fspath(path)
         if not name or name == ":memory:":
@@ -73,6 +76,7 @@ class SqliteStore:
         self._path = os.path.abspath(name)
         self._clock = clock or SystemClock()
         self._patience = patience
+        self._migrate = migrate
         self._bells = Bells()
         self._watch: asyncio.TimerHandle | None = None
         self._opening = asyncio.Lock()
@@ -83,7 +87,7 @@ class SqliteStore:
         async with self._opening:
             if self._connections is None:
                 self._connections = await Connections.open(
-                    self._path, self._now, self._patience, self._told
+                    self._path, self._now, self._patience, self._told, migrating=self._migrate
                 )
 
     async def close(self) -> None:
@@ -224,6 +228,10 @@ class SqliteStore:
         return await self._write(
             lambda db, _: retention.forget(db, user, tenant, limit), news=False
         )
+
+    def upkeep(self) -> SqliteUpkeep:
+        """Looks after the file, whether the store is open or not."""
+        return SqliteUpkeep(self._path, self._now, self._patience)
 
     def wakeups(self) -> AsyncIterator[None]:
         self._open()
