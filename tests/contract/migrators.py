@@ -8,7 +8,7 @@ import sqlite3
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
@@ -23,7 +23,7 @@ from remit.store.sqlite import SqliteStore
 from remit.store.sqlite.moment import moment
 from remit.store.sqlite.upkeep import SqliteUpkeep
 from remit.store.upkeep import Upkeep
-from remit.values.clock import SystemClock
+from remit.values.clock import Clock, SystemClock
 from tests.fixtures_postgres import Place
 
 PATIENCE = 30.0
@@ -44,17 +44,22 @@ class File:
     """A SQLite file."""
 
     path: Path
+    clock: Clock = field(default_factory=SystemClock)
 
     @property
     def scripts(self) -> Sequence[Script]:
         return scripts("remit.store.sqlite")
 
     def store(self, *, migrate: bool = True) -> Store:
-        return SqliteStore(self.path, migrate=migrate)
+        return SqliteStore(self.path, self.clock, migrate=migrate)
 
     def upkeep(self, given: Sequence[Script] | None = None) -> Upkeep:
-        clock = SystemClock()
-        return SqliteUpkeep(str(self.path), lambda: moment(clock), PATIENCE, given)
+        return SqliteUpkeep(str(self.path), lambda: moment(self.clock), PATIENCE, given)
+
+    def execute(self, statement: str) -> None:
+        """Spoil it without the store."""
+        with closing(sqlite3.connect(self.path)) as db, db:
+            db.execute(statement)
 
     def shape(self) -> list[tuple[Any, ...]]:
         """All that a migration makes or notes."""
@@ -70,17 +75,25 @@ class Schema:
     """A schema of a PostgreSQL database."""
 
     place: Place
+    clock: Clock = field(default_factory=SystemClock)
 
     @property
     def scripts(self) -> Sequence[Script]:
         return scripts("remit.store.postgres")
 
     def store(self, *, migrate: bool = True) -> Store:
-        return PostgresStore(self.place.address, schema=self.place.schema, migrate=migrate)
+        return PostgresStore(
+            self.place.address, self.clock, schema=self.place.schema, migrate=migrate
+        )
 
     def upkeep(self, given: Sequence[Script] | None = None) -> Upkeep:
         address = Address.parse(self.place.address, self.place.schema)
-        return PostgresUpkeep(address, SystemClock(), PATIENCE, given)
+        return PostgresUpkeep(address, self.clock, PATIENCE, given)
+
+    def execute(self, statement: str) -> None:
+        """Spoil it without the store."""
+        self.place.execute(f"CREATE SCHEMA IF NOT EXISTS {self.place.schema}")
+        self.place.execute(statement)
 
     def shape(self) -> list[tuple[Any, ...]]:
         """All that a migration makes or notes."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from remit.cli import address, runs
+from remit.cli import address, keeping, runs
 from remit.cli.runs import Where, Which
 from remit.cli.status import INTERRUPTED, OK, WRONG_USE
 from remit.values.identity import Caller
@@ -88,6 +88,8 @@ def _app(markup: Any) -> typer.Typer:
         _demo
     )
     app.command("chat", help=f"Talk to a model on a thread, one message a line. {_EXITS}")(_chat)
+    app.command("migrate")(keeping.migrate)
+    app.command("doctor")(keeping.doctor)
     group = typer.Typer(
         help=f"Look at the runs of a store, decide what waits, and cancel. {_EXITS}",
         rich_markup_mode=markup,

@@ -47,6 +47,14 @@ def count(number: int, thing: str, things: str | None = None) -> str:
     return f"{number} {thing if number == 1 else things or thing + 's'}"
 
 
+def span(seconds: float) -> str:
+    """How long: `40 seconds`, `3 hours`, `12 days`, in the largest unit that fits twice."""
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return count(int(seconds // length), unit)
+    return count(int(seconds), "second")
+
+
 def _json(value: Any) -> str:
     return shown(json.dumps(value, ensure_ascii=False, default=str))
 

@@ -25,6 +25,8 @@ class SqliteHealth:
     """What is known of a SQLite file. None is what the system does not tell."""
 
     sqlite: tuple[int, int, int]
+    oldest: tuple[int, int, int]
+    """The oldest SQLite that will do."""
     journal_mode: str | None = None
     folder_writable: bool = True
     file_writable: bool = True
@@ -42,7 +44,8 @@ class PostgresHealth:
     sessions."""
 
     server: int
-    """The version in the server's own number, like 180001."""
+    oldest: int
+    """Its version and the oldest that will do, in the server's own numbers, like 180001."""
     fsync: bool = True
     synchronous_commit: str = "on"
     read_only: bool = False

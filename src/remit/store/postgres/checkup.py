@@ -32,12 +32,14 @@ from remit.values.errors import StoreError
 
 SQL: Mapping[str, str] = sql.load("remit.store.postgres", "checkup.sql")
 
+_ENTRY = "USAGE on schema {}"
+
 Rows = list[tuple[Any, ...]]
 
 
 async def look(address: Address, clock: Clock, concern: Concern, newest: int) -> Look:
     """How the server is and, where they can be read, the schema's runs."""
-    whole = Look(place=f"{address.place.rstrip(',')}")
+    whole = Look(place=address.place.rstrip(","))
     try:
         connection = await schema.connect(address)
     except (psycopg.Error, TimeoutError) as error:
@@ -71,6 +73,7 @@ class _Visit:
         ahead = there - after if there > after else min(there - before, 0.0)
         return PostgresHealth(
             server=self._connection.info.server_version,
+            oldest=schema.OLDEST,
             fsync=fsync,
             synchronous_commit=synchronous_commit,
             read_only=read_only,
@@ -83,34 +86,28 @@ class _Visit:
         await self._rows("quiet", schema=self._address.schema)
         if health.server < schema.OLDEST:
             return whole
-        missing = await self._missing_to_come_in()
-        if missing:
+        missing = await self._missing()
+        if {_ENTRY.format(self._address.schema), "SELECT on migrations"} & set(missing):
             return replace(whole, health=replace(health, missing=missing))
         version = await schema.version_of(self._connection, self._address)
         if version is None:
             return replace(whole, shut=Shut("foreign", schema.foreign(self._address)))
         if version == 0:
-            return replace(
-                whole,
-                versions=Versions(at=0, newest=newest),
-                health=replace(health, missing=await self._missing_to_make()),
-            )
-        found = [told for (told,) in await self._rows("missing", schema=self._address.schema)]
-        readable = version <= newest and not any(told.startswith("SELECT") for told in found)
+            missing = await self._missing_to_make()
+        readable = 0 < version <= newest and not any(told.startswith("SELECT") for told in missing)
         return replace(
             whole,
             versions=Versions(at=version, newest=newest),
-            health=replace(health, missing=found),
+            health=replace(health, missing=missing),
             work=await self._work(concern) if readable else None,
         )
 
-    async def _missing_to_come_in(self) -> list[str]:
+    async def _missing(self) -> list[str]:
         """A schema that is not there needs no right to be used."""
-        try:
-            ((may,),) = await self._rows("may_use", schema=self._address.schema)
-        except psycopg.errors.InvalidSchemaName:
-            return []
-        return [] if may else [f"USAGE on schema {self._address.schema}"]
+        schema = self._address.schema
+        ((may_use,),) = await self._rows("may_use", schema=schema)
+        entry = [_ENTRY.format(schema)] if may_use is False else []
+        return entry + [told for (told,) in await self._rows("missing", schema=schema)]
 
     async def _missing_to_make(self) -> list[str]:
         ((may,),) = await self._rows("may_make")

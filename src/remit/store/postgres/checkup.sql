@@ -14,13 +14,13 @@ SELECT set_config('default_transaction_read_only', 'on', false),
   set_config('lock_timeout', '5s', false),
   set_config('search_path', %(schema)s, false);
 
--- Where nothing is made yet, the schema has to be: that takes a right on the database.
+-- Where nothing is made yet the schema is to be made, which takes a right on the database.
 -- name: may_make
 SELECT has_database_privilege(current_database(), 'CREATE');
 
--- A schema that this user may not use hides its tables' names as well.
+-- NULL where there is no such schema.
 -- name: may_use
-SELECT has_schema_privilege(%(schema)s, 'USAGE');
+SELECT has_schema_privilege(to_regnamespace(quote_ident(%(schema)s)), 'USAGE');
 
 -- Rows are all that the store touches; `migrations` it only reads.
 -- name: missing

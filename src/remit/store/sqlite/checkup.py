@@ -16,7 +16,7 @@ from remit.store.migrations import Versions
 from remit.store.sqlite import surroundings
 from remit.store.sqlite.faults import explained, patiently
 from remit.store.sqlite.moment import Moment
-from remit.store.sqlite.schema import FOREIGN, version_of
+from remit.store.sqlite.schema import FOREIGN, OLDEST, version_of
 from remit.store.upkeep import (
     Concern,
     Dying,
@@ -66,6 +66,7 @@ def look(path: str, now: Callable[[], Moment], concern: Concern, newest: int) ->
     folder = os.path.dirname(path)
     health = SqliteHealth(
         sqlite=sqlite3.sqlite_version_info,
+        oldest=OLDEST,
         folder_writable=not os.path.isdir(folder) or surroundings.writable(folder),
         file_writable=not os.path.exists(path) or surroundings.writable(path),
         free_bytes=surroundings.free_bytes(folder),

@@ -1,0 +1,73 @@
+"""What may be wrong with the agents of an app: their models' rates and packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from remit.agent.agent import Agent
+from remit.cli.doctor.finding import Finding
+from remit.models.openai_chat import OpenAIChat
+from remit.models.pricing import Pricing
+from remit.values.errors import ConfigError
+
+
+def programs(agents: Iterable[Agent[Any, Any]]) -> frozenset[str]:
+    """What the agents' runs are of: `name@version`."""
+    return frozenset(f"{agent.name}@{agent.version}" for agent in agents)
+
+
+def agents(found: Iterable[Agent[Any, Any]], installed: Callable[[str], bool]) -> Iterator[Finding]:
+    """All that is wrong with agents that can be made."""
+    for agent in found:
+        yield from rates(agent)
+        yield from model(agent, installed)
+
+
+def rates(agent: Agent[Any, Any]) -> Iterator[Finding]:
+    """A cost budget that counts cached tokens at a rate nobody declared."""
+    pricing = agent.card.pricing
+    if agent.budget.cost is None or pricing is None or pricing.free:
+        return
+    missing = list(_undeclared(pricing))
+    if missing:
+        yield Finding(
+            "warning",
+            "cache-rates-missing",
+            f"agent {agent.name} has a cost budget, and its model {_model_name(agent)} no rate for"
+            f" {' and '.join(missing)} tokens: they are counted at the plain input rate",
+            "declare what the provider charges, if it is another rate: Pricing(input=…, output=…,"
+            " cached_input=…, cache_write=…)",
+        )
+
+
+def model(agent: Agent[Any, Any], installed: Callable[[str], bool]) -> Iterator[Finding]:
+    """A model that cannot be asked."""
+    try:
+        made = agent.plan(agent.granted).model
+    except ConfigError as error:
+        yield Finding(
+            "error",
+            "app-broken",
+            f"agent {agent.name} cannot run",
+            str(error),
+        )
+        return
+    if isinstance(made, OpenAIChat) and not installed("openai"):
+        yield Finding(
+            "error",
+            "package-missing",
+            f"the model {made.name} of agent {agent.name} needs the package openai",
+            "pip install 'remit[openai]'",
+        )
+
+
+def _undeclared(pricing: Pricing) -> Iterator[str]:
+    if pricing.cached_input is None:
+        yield "cache read"
+    if pricing.cache_write is None:
+        yield "cache write"
+
+
+def _model_name(agent: Agent[Any, Any]) -> str:
+    return agent.model if isinstance(agent.model, str) else agent.model.name

@@ -1,0 +1,54 @@
+"""The commands that look after a store, and their options; reading them runs nothing yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from remit.cli import address
+
+_STORE = "The store's address, like sqlite:///desk.db."
+
+Json = Annotated[bool, typer.Option("--json", help="Answer in JSON lines.")]
+
+
+def migrate(
+    store: Annotated[str, typer.Argument(envvar=address.VARIABLE, metavar="STORE", help=_STORE)],
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit 1 if a migration is due.")
+    ] = False,
+    json: Json = False,
+) -> Callable[[], int]:
+    """Bring a store's schema up to date, or make it."""
+    from remit.cli.migrate import migrate
+
+    return partial(asyncio.run, migrate(store, check=check, json=json))
+
+
+def doctor(
+    store: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="STORE",
+            help=f"{_STORE} Unless given: the app's own, then {address.VARIABLE}.",
+            show_default=False,
+        ),
+    ] = None,
+    app: Annotated[
+        str | None,
+        typer.Option(
+            "--app",
+            metavar="MODULE:APP",
+            help="An App, or a function that gives one: its agents and its store are looked at.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> Callable[[], int]:
+    """Say what is wrong with a store and its runs, and the mend; exit 0 if nothing is, else 1."""
+    from remit.cli.doctor import Options, doctor
+
+    return partial(asyncio.run, doctor(Options(store=store, app=app, json=json)))
