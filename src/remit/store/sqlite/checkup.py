@@ -94,7 +94,7 @@ def _inside(
     assert isinstance(whole.health, SqliteHealth)
     (mode,) = db.execute("PRAGMA journal_mode").fetchone()
     faults = [told for (told,) in db.execute(SQL["quick_check"]) if told != "ok"]
-    health = replace(whole.health, journal_mode=mode, faults=faults)
+    health = replace(whole.health, journal_mode=mode if version else None, faults=faults)
     known = 0 < version <= newest and not faults
     return replace(
         whole,
