@@ -22,7 +22,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import psycopg
 import pytest
@@ -218,6 +218,16 @@ def place() -> Iterator[Place]:
     """A schema on the shared server."""
     with fresh_place(shared_address()) as place:
         yield place
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """The address of an empty database on the shared server."""
+    name = f"test_{uuid.uuid4().hex[:20]}"
+    with closing(psycopg.connect(shared_address(), autocommit=True)) as db:
+        db.execute(f"CREATE DATABASE {name}".encode())
+        yield urlsplit(shared_address())._replace(path=f"/{name}").geturl()
+        db.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 @pytest.fixture

@@ -1,0 +1,81 @@
+"""What is wrong with an app's agents is found without running them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from remit import Agent, Budget, Pricing
+from remit.cli.doctor.agents import agents, programs
+from remit.models.catalogue import Catalogue
+from remit.models.protocol import Card
+from remit.testing.model import ScriptedModel
+
+BOTH = {"cached_input": "0.3", "cache_write": "3.75"}
+
+
+def agent(rates: dict[str, Any] | None, **budget: Any) -> Agent[Any, Any]:
+    pricing = None if rates is None else Pricing(**{"input": 3, "output": 15, **rates})
+    model = ScriptedModel([], card=Card(pricing=pricing))
+    return Agent(name="desk", model=model, budget=Budget(**(budget or {"cost": 1})))
+
+
+def found(agent: Agent[Any, Any], *, missing: str = "") -> list[tuple[str, str, str]]:
+    return [
+        (one.level, one.name, one.what) for one in agents([agent], lambda name: name != missing)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rates", "told"),
+    [
+        ({}, "no rate for cache read and cache write tokens"),
+        ({"cached_input": 1}, "no rate for cache write tokens"),
+        ({"cache_write": 1}, "no rate for cache read tokens"),
+    ],
+)
+def test_a_cost_budget_without_cache_rates_is_found(rates: dict[str, Any], told: str) -> None:
+    ((level, name, what),) = found(agent(rates))
+
+    assert (level, name) == ("warning", "cache-rates-missing")
+    assert told in what
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [
+        agent(BOTH),
+        agent({"cached_input": 0, "cache_write": 0}),
+        agent({}, turns=3),
+        agent(None, turns=3),
+        agent({"input": 0, "output": 0}, cost=1, turns=3),
+    ],
+    ids=["declared", "declared free", "no cost budget", "no rates", "all free"],
+)
+def test_where_no_rate_is_guessed_nothing_is_found(sound: Agent[Any, Any]) -> None:
+    assert found(sound) == []
+
+
+def test_a_model_whose_package_is_missing_is_found() -> None:
+    desk: Agent[Any, Any] = Agent(name="desk", model="openai:gpt-5.1", budget=Budget(turns=1))
+
+    ((level, name, what),) = found(desk, missing="openai")
+
+    assert (level, name) == ("error", "package-missing")
+    assert "openai:gpt-5.1" in what
+    assert found(desk) == []
+
+
+def test_a_model_without_an_adapter_is_found() -> None:
+    desk: Agent[Any, Any] = Agent(
+        name="desk", model="nobody:large", budget=Budget(turns=1), catalogue=Catalogue()
+    )
+
+    ((level, name, _),) = found(desk)
+
+    assert (level, name) == ("error", "app-broken")
+
+
+def test_programs_carry_their_versions() -> None:
+    assert programs([agent(BOTH), agent(BOTH).replace(version="2")]) == {"desk@1", "desk@2"}
