@@ -145,6 +145,18 @@ async def test_a_crash_in_the_middle_of_the_first_migration_leaves_nothing(where
     assert (await where.upkeep().versions()).at == newest
 
 
+async def test_a_script_that_fails_leaves_the_old_schema_whole(where: Where) -> None:
+    await where.upkeep().migrate()
+    before, last = where.shape(), older(where)[-1].number
+    failing = Script(last + 2, "CREATE TABLE third(n int);\nINSERT INTO nowhere VALUES (1);\n")
+    given = [*newer(where)[:-1], failing]
+
+    with pytest.raises(StoreError, match="nowhere"):
+        await where.upkeep(given).migrate()
+
+    assert where.shape() == before
+
+
 async def test_a_newer_schema_is_refused_and_unchanged(where: Where) -> None:
     await where.upkeep(newer(where)).migrate()
     before = where.shape()

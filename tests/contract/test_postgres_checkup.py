@@ -12,12 +12,14 @@ from psycopg.conninfo import make_conninfo
 
 from remit.cli.doctor.database import database
 from remit.cli.doctor.finding import Finding, Measures
-from remit.store.postgres import PostgresStore
+from remit.store.migrations import Script
+from remit.store.postgres import PostgresStore, schema
 from remit.store.upkeep import Concern, Look
 from remit.testing.clock import ManualClock
 from remit.values.clock import SystemClock
 from tests.contract.arrange import queued
-from tests.fixtures_postgres import Server, own_server
+from tests.contract.migrators import Schema
+from tests.fixtures_postgres import Place, Server, own_server
 from tests.fixtures_store import opened
 
 pytestmark = pytest.mark.slow
@@ -45,13 +47,13 @@ def execute(server: Server, *statements: str) -> None:
             db.execute(statement.encode())
 
 
-async def look(address: str, schema: str = "remit") -> Look:
-    kept = PostgresStore(address, SystemClock(), schema=schema).upkeep()
+async def look(address: str, name: str = "remit") -> Look:
+    kept = PostgresStore(address, SystemClock(), schema=name).upkeep()
     return await asyncio.wait_for(kept.look(CONCERN), 30)
 
 
-async def found(address: str, schema: str = "remit") -> dict[str, Finding]:
-    seen = await look(address, schema)
+async def found(address: str, name: str = "remit") -> dict[str, Finding]:
+    seen = await look(address, name)
     return {one.name: one for one in database(seen, Measures())}
 
 
@@ -146,6 +148,24 @@ async def test_a_user_who_may_not_make_the_schema_is_found(sound: Server) -> Non
 
     assert sorted(findings) == ["privileges-missing", "store-missing"]
     assert "CREATE on the database" in findings["privileges-missing"].what
+
+
+async def test_a_migration_that_somebody_asked_for_may_take_long(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that a start waits for may not."""
+    where = Schema(place)
+    last = where.scripts[-1].number
+    note = "CREATE TABLE noted{0} AS SELECT current_setting('statement_timeout') AS longest"
+    by_hand = [*where.scripts, Script(last + 1, note.format(1))]
+    at_open = [*by_hand, Script(last + 2, note.format(2))]
+
+    await where.upkeep(by_hand).migrate()
+    monkeypatch.setattr(schema, "scripts", lambda _: at_open)
+    async with opened(where.store()):
+        longest = place.execute("SELECT longest FROM noted1 UNION ALL SELECT longest FROM noted2")
+
+    assert longest == [("1h",), ("1min",)]
 
 
 async def test_a_table_that_is_lost_is_told(sound: Server) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from remit.cli.doctor.database import database
 from remit.cli.doctor.finding import Finding, Measures
+from remit.cli.doctor.work import work
 from remit.store.sqlite import surroundings
 from remit.store.upkeep import Concern, Look, SqliteHealth
 from tests.contract.arrange import held, queued
@@ -187,6 +188,20 @@ async def test_processes_that_use_the_file_are_counted(made: File) -> None:
     assert (used.level, used.name) == ("warning", "sqlite-wal-reset")
     assert "2 have this one open" in used.what
     assert (unused.level, unused.name) == ("note", "sqlite-wal-reset")
+
+
+async def test_a_worker_from_before_the_machine_s_start_is_found(made: File) -> None:
+    async with opened(made.store()) as store:
+        await held(store, worker="w_old")
+    made.execute("UPDATE workers SET boot = 'another'")
+
+    seen = await look(made)
+
+    assert seen.work is not None
+    (finding,) = work(seen.work, [], 0, Measures())
+    assert (finding.level, finding.name) == ("warning", "lapsed-worker")
+    assert "w_old ended before this machine was started" in finding.what
+    assert seen.work.alive == 0
 
 
 MOUNTS = """\

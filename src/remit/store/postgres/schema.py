@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import psycopg
@@ -20,18 +20,21 @@ OLDEST = 140000
 
 _PAUSE = 0.25
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('remit/' || %s, 0))"
-_BEGIN = """
-SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-SET LOCAL lock_timeout = '60s';
-SET LOCAL statement_timeout = '60s'
+_BEGIN = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
+_LIMITS = """
+SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', %s, true)
 """
-_LOOK = """
+_HELD = """
 SELECT to_regclass(quote_ident(%(schema)s) || '.migrations') IS NOT NULL,
   EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
     WHERE nspname = %(schema)s AND relkind IN ('r', 'p', 'v', 'm', 'f'))
 """
 _MIGRATIONS = "CREATE TABLE migrations(number int PRIMARY KEY, at timestamptz NOT NULL)"
 _NOTE = "INSERT INTO migrations(number, at) VALUES (%s, clock_timestamp())"
+
+MOMENTS, AN_HOUR = "60s", "1h"
+"""How long a statement of a migration may take: of one that a start waits for, and of one that
+somebody asked for, who may have a large database."""
 
 Connection = psycopg.AsyncConnection[Any]
 
@@ -43,7 +46,7 @@ async def prepare(address: Address, patience: float, *, migrating: bool = True) 
     and without `migrating` where it holds something older or nothing.
     """
     if migrating:
-        await migrate(address, patience, scripts(__package__))
+        await migrate(address, patience, scripts(__package__), longest=MOMENTS)
         return
     versions = await look(address, patience, scripts(__package__))
     if versions.due:
@@ -55,42 +58,50 @@ async def prepare(address: Address, patience: float, *, migrating: bool = True) 
 
 async def look(address: Address, patience: float, given: Sequence[Script]) -> Versions:
     """Where the schema is. Raises StoreError as `migrate`."""
-    return await _patiently(address, patience, given, migrating=False)
+    return await _patiently(address, patience, lambda db: _look(db, address, given))
 
 
-async def migrate(address: Address, patience: float, given: Sequence[Script]) -> Versions:
+async def migrate(
+    address: Address, patience: float, given: Sequence[Script], *, longest: str = AN_HOUR
+) -> Versions:
     """Bring the schema to the last script of those `given`; where it was before.
 
     Raises StoreError, and changes nothing, where it holds something else or something newer.
     """
-    return await _patiently(address, patience, given, migrating=True)
+
+    async def work(connection: Connection) -> Versions:
+        found = await _look(connection, address, given)
+        if not found.due:
+            return found
+        before = await _migrate(connection, address, given, longest)
+        return Versions(at=before, newest=found.newest)
+
+    return await _patiently(address, patience, work)
 
 
 async def _patiently(
-    address: Address, patience: float, given: Sequence[Script], *, migrating: bool
+    address: Address, patience: float, work: Callable[[Connection], Awaitable[Versions]]
 ) -> Versions:
+    """What `work` gives for a connection that a server lets in within `patience` seconds."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience
     while True:
         try:
-            return await _once(address, given, migrating=migrating)
+            connection = await connect(address)
+            try:
+                _refuse_what_is_too_old(connection, address)
+                return await work(connection)
+            finally:
+                await connection.close()
         except (psycopg.Error, TimeoutError) as error:
             if not takes_nobody_in(error) or loop.time() >= deadline:
                 raise explained(error, address.place) from error
         await asyncio.sleep(_PAUSE)
 
 
-async def _once(address: Address, given: Sequence[Script], *, migrating: bool) -> Versions:
-    connection = await connect(address)
-    try:
-        _refuse_what_is_too_old(connection, address)
-        newest = given[-1].number
-        version = await _version(connection, address, newest)
-        if migrating and version != newest:
-            version = await _migrate(connection, address, given)
-        return Versions(at=version, newest=newest)
-    finally:
-        await connection.close()
+async def _look(connection: Connection, address: Address, given: Sequence[Script]) -> Versions:
+    newest = given[-1].number
+    return Versions(at=await _version(connection, address, newest), newest=newest)
 
 
 async def connect(address: Address) -> Connection:
@@ -132,7 +143,7 @@ def foreign(address: Address) -> str:
 async def version_of(connection: Connection, address: Address) -> int | None:
     """The number of the last migration; 0 where nothing is made yet, None where the schema is
     another program's."""
-    looked = await connection.execute(_LOOK, {"schema": address.schema})
+    looked = await connection.execute(_HELD, {"schema": address.schema})
     ours, anything = await looked.fetchone() or (False, False)
     if not ours:
         return None if anything else 0
@@ -142,11 +153,14 @@ async def version_of(connection: Connection, address: Address) -> int | None:
     return version or 0
 
 
-async def _migrate(connection: Connection, address: Address, given: Sequence[Script]) -> int:
+async def _migrate(
+    connection: Connection, address: Address, given: Sequence[Script], longest: str
+) -> int:
     """Make what is missing; the number it was missing from."""
     schema = sql.Identifier(address.schema)
     async with connection.transaction():
         await connection.execute(_BEGIN)
+        await connection.execute(_LIMITS, [longest])
         await connection.execute(_LOCK, [address.schema])
         # Another process may have migrated it since.
         version = await _version(connection, address, given[-1].number)

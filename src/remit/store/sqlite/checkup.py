@@ -1,4 +1,4 @@
-"""A look at a database file that writes nothing to it."""
+"""A look at a database file that writes nothing to it, and may leave an empty log beside it."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from remit.store.upkeep import (
 SQL = sql.load("remit.store.sqlite", "checkup.sql")
 
 _MICRO = 1e6
+_PATIENCE = 5.0
 _WHY: dict[int, Why] = {
     sqlite3.SQLITE_NOTADB: "foreign",
     sqlite3.SQLITE_CORRUPT: "damaged",
@@ -49,7 +50,7 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
     db = _connect(path, "mode=ro")
     try:
         try:
-            db.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
+            patiently(lambda: db.execute("SELECT 1 FROM sqlite_schema LIMIT 1"), _PATIENCE)
         except sqlite3.OperationalError:
             # Without a place for its shared memory a log cannot be read; an empty one need not be.
             if surroundings.writable(os.path.dirname(path)) or _has_log(path):
@@ -79,7 +80,7 @@ def look(path: str, now: Callable[[], Moment], concern: Concern, newest: int) ->
         return replace(whole, shut=Shut("missing", reason))
     try:
         with reading(path) as db:
-            return patiently(lambda: _inside(db, whole, now(), concern, newest), 5)
+            return patiently(lambda: _inside(db, whole, now(), concern, newest), _PATIENCE)
     except sqlite3.Error as error:
         why = _WHY.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "unreadable")
         return replace(whole, shut=Shut(why, _reason(error, path)))
