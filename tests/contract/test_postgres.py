@@ -125,7 +125,7 @@ async def test_a_newer_schema_is_left_alone(place: Place, store: Store) -> None:
     message = await refusal(place)
 
     assert "at migration 99" in message
-    assert "up to 1: update remit" in message
+    assert "up to 2: update remit" in message
 
 
 async def test_another_program_s_schema_is_left_alone(place: Place) -> None:

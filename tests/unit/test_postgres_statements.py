@@ -44,10 +44,10 @@ def test_every_statement_can_be_made() -> None:
 
 def test_a_test_s_time_takes_the_place_of_the_database_s() -> None:
     production, test = Queries(), Queries(lambda: NOW)
-    values = {"run": "r", "token": 1, "seq": 2}
+    values = {"runs": ["r"]}
 
-    assert b"clock_timestamp()" in production("requeue", **values).statement.text
-    made = test("requeue", **values)
+    assert b"clock_timestamp()" in production("hand_on", **values).statement.text
+    made = test("hand_on", **values)
     assert b"clock_timestamp()" not in made.statement.text
     assert made.values[made.statement.parameters.index("now")] == NOW.isoformat().encode()
 
@@ -89,6 +89,7 @@ def db() -> psycopg.Connection[TupleRow]:
     [
         ("int", 0),
         ("int", -(2**31)),
+        ("int8", 2**63 - 1),
         ("float8", 0.1),
         ("float8", 1e300),
         ("text", None),
@@ -102,7 +103,8 @@ def db() -> psycopg.Connection[TupleRow]:
         ("timestamptz", NOW),
         ("timestamptz", NOW.replace(microsecond=0) - timedelta(days=20_000)),
         ("int[]", []),
-        ("int[]", [1, -2, 2**31 - 1]),
+        ("int[]", [1, None, -2, 2**31 - 1]),
+        ("int8[]", [-(2**63), None]),
         ("text[]", []),
         ("text[]", ["", None, "NULL", '{",\\}']),
         ("bytea[]", []),

@@ -1,4 +1,4 @@
-"""The writes of those who do not hold the run: answers and cancels."""
+"""The writes of those who do not hold the run: answers, messages and cancels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from remit.store.postgres.statements import Queries, pack, unpack
 from remit.store.postgres.wire import Rows
 from remit.store.records import (
     CANCEL,
+    ENDED,
+    MESSAGE,
     Delivered,
     Over,
+    Sent,
     Signalled,
+    Status,
     Stopped,
     Undelivered,
 )
@@ -23,6 +27,14 @@ class Delivery(NamedTuple):
 
     run: str
     answers: Mapping[str, bytes]
+    id: str
+
+
+class Message(NamedTuple):
+    """What `Store.send` is asked."""
+
+    run: str
+    body: bytes
     id: str
 
 
@@ -61,9 +73,22 @@ def deliver(sql: Queries, asked: Delivery) -> Plan:
             return Delivered(needs)
         if left:
             return Delivered(left[0][0])
-        if status != "paused":
-            return Undelivered(status)
-        return _refused(signals, packed)
+        return Undelivered(status) if status in ENDED else _refused(status, signals, packed)
+
+    return Plan(calls, lambda rows: [meaning(*rows)])
+
+
+def send(sql: Queries, asked: Message) -> Plan:
+    """`Store.send`."""
+    run, body, id = asked
+    calls = [
+        sql("lock_run", runs=[run]),
+        sql("send", run=run, key=pack(MESSAGE + id), answer=body),
+    ]
+
+    def meaning(locked: Rows, _: Rows) -> object:
+        status = locked[0][1] if locked else None
+        return Over(status) if status is None or status in ENDED else Sent()
 
     return Plan(calls, lambda rows: [meaning(*rows)])
 
@@ -73,27 +98,26 @@ def cancel(sql: Queries, asked: Stop) -> Plan:
     run, body, format, signal = asked
     calls = [
         sql("lock_thread", runs=[run]),
-        sql("lock_run", runs=[run]),
+        sql("lock_end", runs=[run]),
         sql("cancel", run=run, body=body, format=format),
+        sql("hand_on", runs=[run]),
         sql("signal", run=run, key=pack(CANCEL), answer=signal),
     ]
 
-    def meaning(_: Rows, locked: Rows, stopped: Rows, sent: Rows) -> object:
+    def meaning(locked: Rows, stopped: Rows) -> object:
         if stopped:
             return Stopped(stopped[0][0])
-        if not locked:
-            return Over(None)
-        ((_, status, _),) = locked
+        status = next((status for id, status, _ in locked if id == run), None)
         return Signalled() if status == "running" else Over(status)
 
-    return Plan(calls, lambda rows: [meaning(*rows)])
+    return Plan(calls, lambda rows: [meaning(rows[1], rows[2])])
 
 
-def _refused(signals: Rows, answers: Mapping[bytes, bytes]) -> Undelivered:
+def _refused(status: Status, signals: Rows, answers: Mapping[bytes, bytes]) -> Undelivered:
     """Why the run could not take all of `answers`."""
     asked = {key for key, _, _ in signals}
     answered = {
         unpack(key): answer for key, n, answer in signals if n is not None and key in answers
     }
     unknown = tuple(unpack(key) for key in answers if key not in asked)
-    return Undelivered("paused", answered, unknown)
+    return Undelivered(status, answered, unknown)

@@ -16,23 +16,30 @@ from remit.store.records import (
     Appended,
     Busy,
     Created,
+    Existing,
     Fenced,
     NewRun,
     News,
 )
 
+Made = list[Created | Existing | Busy]
 Outcomes = list[Appended | Fenced | News]
 Round = Sequence[tuple[int, Append]]
 
 
 def create(sql: Queries, news: Sequence[NewRun]) -> Plan:
     """`Store.create`, for each of `news`."""
-    outcomes: list[Created | Busy] = [Created()] * len(news)
+    outcomes: Made = [Created()] * len(news)
     script = Script(sql)
-    threads = list(dict.fromkeys(pack(new.thread) for new in news if new.thread is not None))
+    threads = {pack(new.thread) for new in news if new.thread is not None}
+    keys = {pack(new.key.key) for new in news if new.key is not None}
+    bases = {new.base.run for new in news if new.base is not None}
     if threads:
-        script.call("make_thread", threads=threads)
-        script.call("take_thread", threads=threads)
+        script.call("make_thread", threads=list(threads))
+    if keys:
+        script.call("lock_start_key", keys=list(keys))
+    if bases:
+        script.call("lock_base", runs=list(bases))
     for round in rounds(news, _names):
         _create(script, round, outcomes)
     return script.plan(lambda: outcomes)
@@ -43,7 +50,7 @@ def append(sql: Queries, batches: Sequence[Sequence[Append]]) -> Plan:
     items = [item for batch in batches for item in batch]
     outcomes: Outcomes = [Fenced()] * len(items)
     script = Script(sql)
-    if len(items) == 1 and items[0].status is None:
+    if len(items) == 1 and not _looks(items[0]):
         _append(script, items[0], outcomes)
     else:
         _lock(script, items)
@@ -62,31 +69,39 @@ def _names(new: NewRun) -> Iterator[Hashable]:
     yield "run", new.id
     if new.thread is not None:
         yield "thread", new.thread
+    if new.key is not None:
+        yield "key", new.key.key
 
 
-def _create(
-    script: Script, round: Sequence[tuple[int, NewRun]], outcomes: list[Created | Busy]
-) -> None:
+def _create(script: Script, round: Sequence[tuple[int, NewRun]], outcomes: Made) -> None:
     news = [new for _, new in round]
-    runs = [new.id for new in news]
-    threads = [None if new.thread is None else pack(new.thread) for new in news]
+    named: dict[str, Any] = {
+        "runs": [new.id for new in news],
+        "threads": [None if new.thread is None else pack(new.thread) for new in news],
+        "keys": [None if new.key is None else pack(new.key.key) for new in news],
+        "digests": [None if new.key is None else new.key.digest for new in news],
+    }
     script.call(
         "make_run",
-        runs=runs,
+        **named,
         tenants=[new.tenant for new in news],
         users=[new.user for new in news],
         programs=[new.program for new in news],
-        threads=threads,
         formats=[new.format for new in news],
         bodies=[new.body for new in news],
+        dues=[new.due for new in news],
+        enqueues=[new.enqueue for new in news],
+        bases=[None if new.base is None else new.base.run for new in news],
+        ends=[None if new.base is None else new.base.seq for new in news],
     )
 
     def heard(rows: Rows) -> None:
-        for place, live in rows:
-            outcomes[round[place - 1][0]] = Busy(live)
+        for place, run, other, live, waiting in rows:
+            made = Busy(live, waiting) if run is None else Existing(run, other)
+            outcomes[round[place - 1][0]] = made
 
-    if any(thread is not None for thread in threads):
-        script.call("thread_live", heard, runs=runs, threads=threads)
+    if any(new.thread is not None or new.key is not None for new in news):
+        script.call("not_made", heard, **named)
 
 
 def _append(script: Script, item: Append, outcomes: Outcomes) -> None:
@@ -99,49 +114,55 @@ def _append(script: Script, item: Append, outcomes: Outcomes) -> None:
     script.call("append", heard, **_fence(item), bodies=item.entries)
 
 
+def _looks(item: Append) -> bool:
+    """Whether the holder must have looked at all signals to write this."""
+    return item.status is not None or bool(item.withdraws)
+
+
 def _lock(script: Script, items: Sequence[Append]) -> None:
     """Lock all that is written to, threads before runs."""
     runs = list(dict.fromkeys(item.run for item in items))
     ended = list(dict.fromkeys(item.run for item in items if item.status in ENDED))
     if ended:
         script.call("lock_thread", runs=ended)
-    if len(runs) > 1:
+        script.call("lock_end", runs=runs)
+    else:
         script.call("lock_run", runs=runs)
 
 
 def _write(script: Script, round: Round, outcomes: Outcomes) -> None:
-    plain = [(number, item) for number, item in round if item.status is None]
-    ends = [(number, item) for number, item in round if item.status in ENDED]
-    pauses = [(number, item) for number, item in round if item.status == "paused"]
+    plain = [(number, item) for number, item in round if not _looks(item)]
+    looking = [(number, item) for number, item in round if _looks(item)]
     if plain:
         script.call("append_each", _stored(plain, outcomes), **_columns(plain))
-    if ends:
-        script.call(
-            "finish",
-            _stored(ends, outcomes),
-            **_columns(ends),
-            statuses=[item.status for _, item in ends],
-            seens=[item.seen for _, item in ends],
-        )
-    for number, item in pauses:
-        _pause(script, number, item, outcomes)
-    if ends or pauses:
-        _missed(script, [*ends, *pauses], outcomes)
+    if looking:
+        _move(script, looking, outcomes)
 
 
-def _pause(script: Script, number: int, item: Append, outcomes: Outcomes) -> None:
+def _move(script: Script, round: Round, outcomes: Outcomes) -> None:
+    """What is held back by news: pauses, ends, and keys that want no answer any more."""
+    items = [item for _, item in round]
+    for name, pairs in (
+        ("ask", [(item, key) for item in items for key in item.asks]),
+        ("withdraw", [(item, key) for item in items for key in item.withdraws]),
+    ):
+        if pairs:
+            seen = _seen([item for item, _ in pairs])
+            script.call(name, **seen, keys=[pack(key) for _, key in pairs])
     script.call(
-        "pause",
-        _stored([(number, item)], outcomes),
-        **_fence(item),
-        bodies=item.entries,
-        seen=item.seen,
-        asks=[pack(key) for key in item.asks],
+        "move",
+        _stored(round, outcomes),
+        **_columns(round),
+        seens=[item.seen for item in items],
+        statuses=[item.status for item in items],
+        dues=[item.due for item in items],
+        listens=[int(item.listens) for item in items],
+        asks=[len(item.asks) for item in items],
     )
-    paused = {"run": item.run, "token": item.token, "seq": item.seq + len(item.entries)}
-    script.call("count_needs", **paused)
-    if item.asks:
-        script.call("requeue", **paused)
+    ended = [item.run for item in items if item.status in ENDED]
+    if ended:
+        script.call("hand_on", runs=ended)
+    _missed(script, round, outcomes)
 
 
 def _missed(script: Script, round: Round, outcomes: Outcomes) -> None:
@@ -151,13 +172,8 @@ def _missed(script: Script, round: Round, outcomes: Outcomes) -> None:
         for place, inbox in rows:
             outcomes[round[place - 1][0]] = News(inbox)
 
-    script.call(
-        "fence",
-        heard,
-        runs=[item.run for _, item in round],
-        tokens=[item.token for _, item in round],
-        seqs=[item.seq for _, item in round],
-    )
+    fences = _fences([item for _, item in round])
+    script.call("fence", heard, **fences)
 
 
 def _stored(round: Round, outcomes: Outcomes) -> Callable[[Rows], None]:
@@ -185,6 +201,18 @@ def _fence(item: Append) -> dict[str, Any]:
     }
 
 
+def _fences(items: Sequence[Append]) -> dict[str, Any]:
+    return {
+        "runs": [item.run for item in items],
+        "tokens": [item.token for item in items],
+        "seqs": [item.seq for item in items],
+    }
+
+
+def _seen(items: Sequence[Append]) -> dict[str, Any]:
+    return {**_fences(items), "seens": [item.seen for item in items]}
+
+
 def _columns(round: Round) -> dict[str, Any]:
     """The items' fences and entries, column by column."""
     items = [item for _, item in round]
@@ -194,9 +222,7 @@ def _columns(round: Round) -> dict[str, Any]:
         for place, body in enumerate(item.entries, 1)
     ]
     return {
-        "runs": [item.run for item in items],
-        "tokens": [item.token for item in items],
-        "seqs": [item.seq for item in items],
+        **_fences(items),
         "counts": [len(item.entries) for item in items],
         "formats": [item.format for item in items],
         "owners": [owner for owner, _, _ in entries],

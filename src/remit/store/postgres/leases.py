@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from remit.store.postgres.lane import Plan
-from remit.store.postgres.statements import Queries
+from remit.store.postgres.statements import Queries, pack
 from remit.store.postgres.wire import Rows
-from remit.store.records import Claim, Held
+from remit.store.records import Claim, Held, Refusal
 
 
 class Wish(NamedTuple):
@@ -19,6 +19,7 @@ class Wish(NamedTuple):
     format: int
     room: int
     run: str | None
+    deploy: str
 
 
 class Beat(NamedTuple):
@@ -36,20 +37,29 @@ class Release(NamedTuple):
     run: str
     token: int
     abandoned: bool
+    refusal: Refusal | None
 
 
 def due_for(sql: Queries, wish: Wish) -> Plan:
     """Whether the wish would get anything."""
-    if wish.run is None:
-        call = sql("due_runs", programs=wish.programs, format=wish.format)
-    else:
-        call = sql("due_run", run=wish.run, programs=wish.programs, format=wish.format)
+    asked = {"programs": wish.programs, "format": wish.format, "deploy": wish.deploy}
+    call = sql("due_runs", **asked) if wish.run is None else sql("due_run", **asked, run=wish.run)
     return Plan([call], _found)
+
+
+def next_due(sql: Queries, programs: Sequence[str]) -> Plan:
+    """`Store.next_due`."""
+    return Plan([sql("next_due", programs=programs)], lambda rows: [rows[0][0][0]])
 
 
 def claim(sql: Queries, wish: Wish) -> Plan:
     """`Store.claim`."""
-    asked = {"worker": wish.worker, "programs": wish.programs, "format": wish.format}
+    asked = {
+        "worker": wish.worker,
+        "programs": wish.programs,
+        "format": wish.format,
+        "deploy": wish.deploy,
+    }
     if wish.run is None:
         call = sql("claim", **asked, room=wish.room)
     else:
@@ -60,20 +70,30 @@ def claim(sql: Queries, wish: Wish) -> Plan:
 def beat(sql: Queries, asked: Beat) -> Plan:
     """`Store.beat`."""
     lease = {"worker": asked.worker, "lasts": asked.lasts}
-    calls = [sql("beat", **lease), sql("held", worker=asked.worker)]
+    calls = [sql("beat", **lease)]
     if asked.join:
         calls.insert(0, sql("join", **lease))
 
     def meaning(rows: Sequence[Rows]) -> list[list[Held] | None]:
-        renewed, held = rows[-2:]
-        return [[Held(*row) for row in held] if renewed else None]
+        held = [Held(*row) for row in rows[-1] if row[0] is not None]
+        return [held if rows[-1] else None]
 
     return Plan(calls, meaning)
 
 
 def release(sql: Queries, asked: Release) -> Plan:
     """`Store.release`."""
-    return Plan([sql("release", **asked._asdict())], _found)
+    refusal = asked.refusal
+    call = sql(
+        "release",
+        worker=asked.worker,
+        run=asked.run,
+        token=asked.token,
+        abandoned=asked.abandoned,
+        deploy=None if refusal is None else refusal.deploy,
+        reason=None if refusal is None else pack(refusal.reason),
+    )
+    return Plan([call], _found)
 
 
 def any_lapsed(sql: Queries, _: None) -> Plan:
@@ -81,10 +101,15 @@ def any_lapsed(sql: Queries, _: None) -> Plan:
     return Plan([sql("any_lapsed")], _found)
 
 
-def sweep(sql: Queries, _: None) -> Plan:
+def sweep(sql: Queries, limit: int) -> Plan:
     """`Store.sweep`."""
-    names = ("mark_lapsed", "lock_held", "take_back", "forget_lapsed")
-    return Plan([sql(name) for name in names], lambda rows: [[run for (run,) in rows[2]]])
+    calls = [
+        sql("mark_lapsed"),
+        sql("take_back", limit=max(limit, 0)),
+        sql("forget_lapsed"),
+        sql("unmark_lapsed"),
+    ]
+    return Plan(calls, lambda rows: [[run for (run,) in rows[1]]])
 
 
 def _found(rows: Sequence[Rows]) -> list[bool]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from remit.store.postgres.lane import Plan
 from remit.store.postgres.statements import Queries, pack, unpack
-from remit.store.records import Entry, Head, Query, RunRow, Signal
+from remit.store.records import MESSAGE, Base, Entry, Head, Query, RunRow, Signal
 
 
 def read(sql: Queries, asked: tuple[str, int]) -> Plan:
@@ -67,12 +67,22 @@ def signals(sql: Queries, run: str) -> Plan:
     """`Store.signals`."""
     return Plan(
         [sql("signals", run=run)],
-        lambda rows: [[Signal(unpack(key), *rest) for key, *rest in rows[0]]],
+        lambda rows: [[_signal(*row) for row in rows[0]]],
     )
 
 
+def _signal(packed: bytes, answer: bytes | None, id: str | None, at: int | None) -> Signal:
+    key = unpack(packed)
+    if id is None and answer is not None and key.startswith(MESSAGE):
+        id = key.removeprefix(MESSAGE)
+    return Signal(key, answer, id, at)
+
+
 def _run_row(row: Sequence[Any]) -> RunRow:
-    run, program, status, seq, token, tenant, user, thread, deaths, created, ended = row
+    run, program, status, seq, token, tenant, user, thread, deaths, *times, base, upto, refused = (
+        row
+    )
+    created, ended, due = times
     return RunRow(
         id=run,
         program=program,
@@ -85,4 +95,7 @@ def _run_row(row: Sequence[Any]) -> RunRow:
         deaths=deaths,
         created=created,
         ended=ended,
+        due=due,
+        base=None if base is None else Base(base, upto),
+        refused=None if refused is None else unpack(refused),
     )

@@ -1,4 +1,4 @@
-"""The named statements of `queries.sql`, and how values travel in them."""
+"""The named statements of the `.sql` files, and how values travel in them."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def _time(value: datetime) -> bytes:
     return value.isoformat().encode()
 
 
-def _numbers(values: Sequence[int]) -> bytes:
-    return b"{%s}" % ",".join(map(str, values)).encode()
+def _numbers(values: Sequence[int | None]) -> bytes:
+    return b"{%s}" % ",".join("NULL" if value is None else str(value) for value in values).encode()
 
 
 def _texts(values: Sequence[str | None]) -> bytes:
@@ -167,12 +167,18 @@ _TRAVELS: dict[str, tuple[Callable[[Any], bytes | None], int]] = {
     "text": (_text, _BINARY),
     "bytea": (_bytes, _BINARY),
     "int": (_number, _TEXT),
+    "int8": (_number, _TEXT),
     "float8": (_number, _TEXT),
     "bool": (_truth, _TEXT),
     "timestamptz": (_time, _TEXT),
     "int[]": (_numbers, _TEXT),
+    "int8[]": (_numbers, _TEXT),
     "text[]": (_texts, _BINARY),
     "bytea[]": (_many_bytes, _BINARY),
 }
 
-SQL: Mapping[str, str] = sql.load("remit.store.postgres", "queries.sql")
+SQL: Mapping[str, str] = {
+    name: text
+    for file in ("queries.sql", "retention.sql")
+    for name, text in sql.load("remit.store.postgres", file).items()
+}

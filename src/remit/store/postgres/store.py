@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from remit.store.bells import Bells
-from remit.store.postgres import inbox, journal, leases, reads
+from remit.store.postgres import inbox, journal, leases, reads, retention
 from remit.store.postgres.address import Address
 from remit.store.postgres.connections import Connections
 from remit.store.postgres.faults import PATIENCE
@@ -22,6 +22,7 @@ from remit.store.records import (
     Created,
     Delivered,
     Entry,
+    Existing,
     Fenced,
     Head,
     Held,
@@ -29,7 +30,9 @@ from remit.store.records import (
     News,
     Over,
     Query,
+    Refusal,
     RunRow,
+    Sent,
     Signal,
     Signalled,
     Stopped,
@@ -88,9 +91,9 @@ class PostgresStore:
         self._bells.end()
         await connections.close()
 
-    async def create(self, new: NewRun) -> Created | Busy:
+    async def create(self, new: NewRun) -> Created | Existing | Busy:
         db = self._open()
-        made: Created | Busy = await db.write_together(
+        made: Created | Existing | Busy = await db.write_together(
             journal.create, new, size=len(new.body), told=db.news.changed, again=True
         )
         return made
@@ -103,13 +106,18 @@ class PostgresStore:
         format: int,
         room: int = 1,
         run: str | None = None,
+        deploy: str = "",
     ) -> Sequence[Claim]:
-        wish = leases.Wish(worker, list(programs), format, room, run)
+        wish = leases.Wish(worker, list(programs), format, room, run, deploy)
         # An idle worker asks often and finds nothing: it must not lock anything for that.
         if room < 1 or not await self._open().look(leases.due_for, wish):
             return []
         claims: Sequence[Claim] = await self._open().write(leases.claim, wish)
         return claims
+
+    async def next_due(self, programs: Collection[str]) -> float | None:
+        due: float | None = await self._open().look(leases.next_due, list(programs))
+        return due
 
     async def beat(self, worker: str, lasts: float, *, join: bool = False) -> Sequence[Held] | None:
         asked = leases.Beat(worker, lasts, join)
@@ -119,9 +127,17 @@ class PostgresStore:
     def heart(self) -> Heart:
         return Heart(self._address, self._sql)
 
-    async def release(self, worker: str, run: str, token: int, *, abandoned: bool = False) -> bool:
+    async def release(
+        self,
+        worker: str,
+        run: str,
+        token: int,
+        *,
+        abandoned: bool = False,
+        refusal: Refusal | None = None,
+    ) -> bool:
         db = self._open()
-        asked = leases.Release(worker, run, token, abandoned)
+        asked = leases.Release(worker, run, token, abandoned, refusal)
         done: bool = await db.write(leases.release, asked, told=db.news.changed)
         return done
 
@@ -171,6 +187,12 @@ class PostgresStore:
         )
         return outcome
 
+    async def send(self, run: str, body: bytes, id: str) -> Sent | Over:
+        db = self._open()
+        asked = inbox.Message(run, body, id)
+        outcome: Sent | Over = await db.write(inbox.send, asked, told=db.news.changed, again=True)
+        return outcome
+
     async def signals(self, run: str) -> Sequence[Signal]:
         signals: Sequence[Signal] = await self._open().look(reads.signals, run)
         return signals
@@ -185,12 +207,31 @@ class PostgresStore:
         )
         return outcome
 
-    async def sweep(self) -> Sequence[str]:
+    async def sweep(self, limit: int = 500) -> Sequence[str]:
         db = self._open()
         if not await db.look(leases.any_lapsed, None):
             return []
-        runs: Sequence[str] = await db.write(leases.sweep, None, told=db.news.changed)
+        runs: Sequence[str] = await db.write(leases.sweep, limit, told=db.news.changed)
         return runs
+
+    async def delete_before(self, when: int, limit: int = 500) -> int:
+        db = self._open()
+        count = 0
+        # What a run that goes was built on may go with the next look.
+        while count < limit:
+            runs = await db.read(retention.old_runs, retention.Old(when, limit - count))
+            gone: int = await db.write(retention.delete, retention.Gone(runs, when)) if runs else 0
+            if not gone:
+                break
+            count += gone
+        return count
+
+    async def forget(self, user: str, tenant: str | None, limit: int = 500) -> int:
+        db = self._open()
+        theirs = retention.Theirs(user, tenant, max(limit, 0))
+        runs = await db.read(retention.runs_of_user, theirs)
+        gone: int = await db.write(retention.delete, retention.Gone(runs)) if runs else 0
+        return gone
 
     def upkeep(self) -> PostgresUpkeep:
         """Looks after the schema, whether the store is open or not."""

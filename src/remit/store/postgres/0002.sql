@@ -1,0 +1,96 @@
+-- `base_seq` is how far a run's base counts, `thread_no` its place among those that wait for the
+-- thread. `refused_by` is the deployment whose code cannot drive it, '' if none, and `refused` why;
+-- a paused run that `listens` is queued by any message.
+ALTER TABLE runs
+  ADD COLUMN base_seq int,
+  ADD COLUMN thread_no bigint,
+  ADD COLUMN refused_by text COLLATE "C" NOT NULL DEFAULT '',
+  ADD COLUMN refused bytea,
+  ADD COLUMN listens boolean NOT NULL DEFAULT false;
+
+UPDATE runs SET base_seq = base.seq FROM runs AS base WHERE base.id = runs.base_run;
+
+ALTER TABLE threads ADD COLUMN next_no bigint NOT NULL DEFAULT 1;
+
+-- Which deployment refused comes before the time: a claim then steps over all that its own refused.
+DROP INDEX runs_due;
+CREATE INDEX runs_due ON runs(program, refused_by, due, no) WHERE due IS NOT NULL;
+CREATE INDEX runs_waiting ON runs(thread, thread_no) WHERE status = 'queued' AND due IS NULL;
+CREATE INDEX runs_base ON runs(base_run) WHERE base_run IS NOT NULL;
+CREATE INDEX runs_ended ON runs(ended) WHERE ended IS NOT NULL;
+
+-- They outlive their runs: what a key started must never start again.
+CREATE TABLE start_keys(
+  key bytea PRIMARY KEY,
+  run text COLLATE "C" NOT NULL,
+  digest bytea NOT NULL,
+  at timestamptz NOT NULL
+);
+
+-- A ring of nano-units. Slots count from 1970, each `width` microseconds; `head` is the newest.
+CREATE TABLE meters(
+  key bytea PRIMARY KEY,
+  width bigint NOT NULL,
+  head bigint NOT NULL,
+  slots bigint[] NOT NULL
+) WITH (fillfactor = 20);
+
+-- Money that is reserved, and what is written of it if nobody settles it.
+CREATE TABLE holds(
+  run bigint NOT NULL,
+  name bytea NOT NULL,
+  token int NOT NULL,
+  nano bigint NOT NULL,
+  meters bytea[] NOT NULL,
+  at timestamptz NOT NULL,
+  model text COLLATE "C" NOT NULL,
+  purpose text COLLATE "C" NOT NULL,
+  body bytea NOT NULL,
+  PRIMARY KEY(run, name)
+);
+
+-- What was spent. It outlives the runs, hence their ids; `program` is without its version.
+CREATE TABLE ledger(
+  run text COLLATE "C" NOT NULL,
+  name bytea NOT NULL,
+  nano bigint NOT NULL,
+  estimated boolean NOT NULL,
+  at timestamptz NOT NULL,
+  tenant text COLLATE "C",
+  usr text COLLATE "C",
+  program text COLLATE "C" NOT NULL,
+  model text COLLATE "C" NOT NULL,
+  purpose text COLLATE "C" NOT NULL,
+  body bytea NOT NULL,
+  PRIMARY KEY(run, name)
+);
+
+CREATE INDEX ledger_at ON ledger(at);
+CREATE INDEX ledger_user ON ledger(usr, at) WHERE usr IS NOT NULL;
+CREATE INDEX ledger_tenant ON ledger(tenant, at) WHERE tenant IS NOT NULL;
+
+CREATE FUNCTION micros(at timestamptz) RETURNS bigint LANGUAGE sql STABLE
+  RETURN (extract(epoch FROM at) * 1000000)::bigint;
+
+-- Whole numbers all the way: a float of seconds would round.
+CREATE FUNCTION instant(micros bigint) RETURNS timestamptz LANGUAGE sql STABLE
+  RETURN timestamptz '1970-01-01 00:00:00+00' + micros * interval '1 microsecond';
+
+-- A ring as it is when its newest slot is `upto`, with `nanos` added to the slots `numbers`. What
+-- has left the window is let go, and so is what is added there.
+CREATE FUNCTION ring(slots bigint[], head bigint, upto bigint, numbers bigint[], nanos bigint[])
+RETURNS bigint[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT array_agg(
+    CASE WHEN place.number <= head THEN slots[place.index + 1] ELSE 0 END
+      + coalesce((SELECT sum(added.nano) FROM unnest(numbers, nanos) AS added(number, nano)
+          WHERE added.number = place.number), 0)::bigint
+    ORDER BY place.index)
+  FROM (
+    SELECT index, upto - mod(upto - index, cardinality(slots)) AS number
+    FROM generate_series(0, cardinality(slots) - 1) AS index
+  ) AS place
+$$;
+
+CREATE FUNCTION total(slots bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT sum(nano)::bigint FROM unnest(slots) AS slot(nano)
+$$;
