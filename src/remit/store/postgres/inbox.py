@@ -101,6 +101,7 @@ def cancel(sql: Queries, asked: Stop) -> Plan:
         sql("lock_end", runs=[run]),
         sql("cancel", run=run, body=body, format=format),
         sql("hand_on", runs=[run]),
+        sql("close_holds", runs=[run]),
         sql("signal", run=run, key=pack(CANCEL), answer=signal),
     ]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from remit.store.postgres import money
 from remit.store.postgres.lane import Plan
 from remit.store.postgres.script import Script, rounds
 from remit.store.postgres.statements import Queries, pack
@@ -49,15 +50,23 @@ def append(sql: Queries, batches: Sequence[Sequence[Append]]) -> Plan:
     """`Store.append`, for each of `batches`."""
     items = [item for batch in batches for item in batch]
     outcomes: Outcomes = [Fenced()] * len(items)
+    grants: dict[int, money.Grants] = {}
     script = Script(sql)
-    if len(items) == 1 and not _looks(items[0]):
+    if len(items) == 1 and not (_looks(items[0]) or _pays(items[0])):
         _append(script, items[0], outcomes)
     else:
         _lock(script, items)
         for round in rounds(items, lambda item: (item.run,)):
+            paying = [(number, item) for number, item in round if _pays(item)]
+            if paying:
+                _pay(script, paying, grants)
             _write(script, round, outcomes)
 
     def shares() -> list[Outcomes]:
+        for number, told in grants.items():
+            outcome = outcomes[number]
+            if isinstance(outcome, Appended):
+                outcomes[number] = Appended(outcome.seq, outcome.inbox, tuple(told))
         rest = iter(outcomes)
         return [list(islice(rest, len(batch))) for batch in batches]
 
@@ -119,6 +128,10 @@ def _looks(item: Append) -> bool:
     return item.status is not None or bool(item.withdraws)
 
 
+def _pays(item: Append) -> bool:
+    return bool(item.settles or item.holds)
+
+
 def _lock(script: Script, items: Sequence[Append]) -> None:
     """Lock all that is written to, threads before runs."""
     runs = list(dict.fromkeys(item.run for item in items))
@@ -128,6 +141,7 @@ def _lock(script: Script, items: Sequence[Append]) -> None:
         script.call("lock_end", runs=runs)
     else:
         script.call("lock_run", runs=runs)
+    money.lock(script, items)
 
 
 def _write(script: Script, round: Round, outcomes: Outcomes) -> None:
@@ -137,6 +151,16 @@ def _write(script: Script, round: Round, outcomes: Outcomes) -> None:
         script.call("append_each", _stored(plain, outcomes), **_columns(plain))
     if looking:
         _move(script, looking, outcomes)
+
+
+def _pay(script: Script, round: Round, grants: dict[int, money.Grants]) -> None:
+    """Before the items are written, and by the same fence."""
+    items = [item for _, item in round]
+    fence = _fences(items)
+    fence["seens"] = [item.seen if _looks(item) else None for item in items]
+    money.settle(script, items, fence)
+    held = money.hold(script, items, fence)
+    grants.update({number: told for (number, _), told in zip(round, held, strict=True)})
 
 
 def _move(script: Script, round: Round, outcomes: Outcomes) -> None:
@@ -162,6 +186,7 @@ def _move(script: Script, round: Round, outcomes: Outcomes) -> None:
     ended = [item.run for item in items if item.status in ENDED]
     if ended:
         script.call("hand_on", runs=ended)
+        script.call("close_holds", runs=ended)
     _missed(script, round, outcomes)
 
 

@@ -179,6 +179,6 @@ _TRAVELS: dict[str, tuple[Callable[[Any], bytes | None], int]] = {
 
 SQL: Mapping[str, str] = {
     name: text
-    for file in ("queries.sql", "retention.sql")
+    for file in ("queries.sql", "money.sql", "retention.sql")
     for name, text in sql.load("remit.store.postgres", file).items()
 }

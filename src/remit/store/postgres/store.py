@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from remit.store.bells import Bells
-from remit.store.postgres import inbox, journal, leases, reads, retention
+from remit.store.money import LedgerQuery, LedgerSum, Meter, MeterState
+from remit.store.postgres import inbox, journal, leases, ledger, reads, retention
 from remit.store.postgres.address import Address
 from remit.store.postgres.connections import Connections
 from remit.store.postgres.faults import PATIENCE
@@ -213,6 +214,14 @@ class PostgresStore:
             return []
         runs: Sequence[str] = await db.write(leases.sweep, limit, told=db.news.changed)
         return runs
+
+    async def meters(self, meters: Sequence[Meter]) -> Sequence[MeterState]:
+        states: Sequence[MeterState] = await self._open().look(ledger.meters, meters)
+        return states
+
+    async def usage(self, query: LedgerQuery) -> Sequence[LedgerSum]:
+        sums: Sequence[LedgerSum] = await self._open().read(ledger.usage, query)
+        return sums
 
     async def delete_before(self, when: int, limit: int = 500) -> int:
         db = self._open()
