@@ -9,6 +9,7 @@ from typing import Any, Self
 from remit.store.bells import Bells
 from remit.store.postgres import schema
 from remit.store.postgres.address import Address
+from remit.store.postgres.effect import Effects
 from remit.store.postgres.lane import Lane, Order, Plan
 from remit.store.postgres.news import News
 from remit.store.postgres.statements import Queries
@@ -31,6 +32,7 @@ class Connections:
         self._looker = Lane(address)
         self._reader = Lane(address)
         self.news = News(address, sql, bells)
+        self.effects = Effects(address, sql, patience)
         self._shared: dict[Draw, Callable[[Sequence[Any]], Plan]] = {}
 
     @classmethod
@@ -96,6 +98,7 @@ class Connections:
 
     async def close(self) -> None:
         """Finish what waits, then let go of the connections."""
+        await self.effects.stop()
         await self._writer.stop()
         for lane in (self._looker, self._reader, self.news):
             await lane.stop()

@@ -73,6 +73,18 @@ def append(sql: Queries, batches: Sequence[Sequence[Append]]) -> Plan:
     return script.plan(shares)
 
 
+def refusal(sql: Queries, item: Append) -> Plan:
+    """Why `item` could not be written now; None if it could."""
+
+    def meaning(rows: Sequence[Rows]) -> list[Fenced | News | None]:
+        if not rows[0]:
+            return [Fenced()]
+        ((_, inbox),) = rows[0]
+        return [News(inbox) if _looks(item) and inbox != item.seen else None]
+
+    return Plan([sql("fence", **_fences([item]))], meaning)
+
+
 def _names(new: NewRun) -> Iterator[Hashable]:
     """What two runs that are made together must not both have."""
     yield "run", new.id

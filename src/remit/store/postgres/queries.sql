@@ -194,7 +194,7 @@ UPDATE runs SET due = clock_timestamp(), base_run = coalesce(base_run, freed.id)
   base_seq = CASE WHEN base_run IS NULL THEN freed.seq ELSE base_seq END
 FROM freed WHERE runs.no = freed.no;
 
--- Tells news from a lost fence after a pause or an end was refused.
+-- Tells news from a lost fence.
 -- name: fence
 SELECT item.ord, runs.inbox
 FROM unnest(:runs::text[], :tokens::int[], :seqs::int[])
@@ -502,3 +502,16 @@ WHERE run = (SELECT no FROM runs WHERE id = :run::text) ORDER BY n IS NULL, n, k
 -- may be lost needs no flush.
 -- name: tell
 SELECT set_config('synchronous_commit', 'off', true), pg_notify(current_schema(), '');
+
+-- The work of a transaction that is not the store's alone must not find the store's own tables,
+-- and no default of the database may weaken its commit.
+-- name: enter
+SELECT pg_current_xact_id()::text, current_setting('search_path'),
+  set_config('search_path', :path::text, true),
+  set_config('idle_in_transaction_session_timeout', '60s', true),
+  set_config('synchronous_commit',
+    replace(current_setting('synchronous_commit'), 'off', 'on'), true);
+
+-- What was searched before.
+-- name: leave
+SELECT set_config('search_path', :path::text, true);

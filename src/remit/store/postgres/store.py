@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from remit.store.bells import Bells
 from remit.store.money import LedgerQuery, LedgerSum, Meter, MeterState
@@ -153,6 +154,15 @@ class PostgresStore:
             journal.append, batch, size=size, told=told
         )
         return outcomes
+
+    async def transact(self, item: Append, work: Callable[[Any], Any]) -> Appended | Fenced | News:
+        db = self._open()
+        told = db.news.grew if item.status is None else db.news.changed
+        try:
+            return await db.effects.transact(item, work)
+        finally:
+            # It may be stored even where that is not known.
+            told()
 
     async def read(self, run: str, after: int = 0) -> Sequence[Entry]:
         entries: Sequence[Entry] = await self._open().read(reads.read, (run, after))
