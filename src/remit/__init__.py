@@ -3,6 +3,8 @@
 from remit.agent.agent import Agent
 from remit.agent.budget import Budget
 from remit.app import App
+from remit.flow.run import WorkflowRun
+from remit.flow.workflow import Workflow, workflow
 from remit.kernel.lease import LeaseTerms
 from remit.models.catalogue import Catalogue
 from remit.models.pricing import Pricing
@@ -40,6 +42,9 @@ __all__ = [
     "ToolError",
     "Turn",
     "Usage",
+    "Workflow",
+    "WorkflowRun",
     "run_sync",
     "tool",
+    "workflow",
 ]

@@ -2,8 +2,10 @@
 
 from remit.values.errors import (
     AlreadyDecidedError,
+    AnswerRefusedError,
     ConfigError,
     ConnectionFailedError,
+    DefinitionChangedError,
     EditRefusedError,
     NotPausedError,
     ProviderError,
@@ -11,6 +13,7 @@ from remit.values.errors import (
     RunEndedError,
     RunNotFoundError,
     StartKeyError,
+    StepFailedError,
     StoreError,
     ThreadBusyError,
     ToolError,
@@ -19,8 +22,10 @@ from remit.values.errors import (
 
 __all__ = [
     "AlreadyDecidedError",
+    "AnswerRefusedError",
     "ConfigError",
     "ConnectionFailedError",
+    "DefinitionChangedError",
     "EditRefusedError",
     "NotPausedError",
     "ProviderError",
@@ -28,6 +33,7 @@ __all__ = [
     "RunEndedError",
     "RunNotFoundError",
     "StartKeyError",
+    "StepFailedError",
     "StoreError",
     "ThreadBusyError",
     "ToolError",

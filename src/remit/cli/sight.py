@@ -43,7 +43,8 @@ class Sight:
     @property
     def waiting(self) -> tuple[Pending, ...]:
         """The pending calls that nobody has decided."""
-        return tuple(one for one in self.run.pending if one.id not in self.decided)
+        calls = [one for one in self.run.pending if isinstance(one, Pending)]
+        return tuple(one for one in calls if one.id not in self.decided)
 
     @property
     def results(self) -> Mapping[str, ToolMessage]:

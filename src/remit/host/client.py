@@ -10,11 +10,12 @@ from typing import TypeVar
 import msgspec
 
 from remit.host.bus.memory import Hint
-from remit.host.executor import cancelled, finished
+from remit.host.executor import cancelled
 from remit.host.place import Place
 from remit.host.worker import Worker
 from remit.kernel.facts import Asked, format_of
 from remit.kernel.interrupt import Answer
+from remit.kernel.program import finished
 from remit.store.records import (
     Base,
     Busy,

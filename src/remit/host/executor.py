@@ -11,11 +11,11 @@ from typing import Any
 from remit.host.bus.memory import Passing, Recorded
 from remit.host.place import Place
 from remit.kernel import recovery
-from remit.kernel.facts import Answered, AnyFact, Finished, Received, decode
+from remit.kernel.facts import Answered, AnyFact, Received, decode
 from remit.kernel.interrupt import Answer, PauseWanted, Unfit
 from remit.kernel.journal import StoredJournal
 from remit.kernel.lease import Cancelled, Lease, LeaseLost, Leaving
-from remit.kernel.program import Outcome
+from remit.kernel.program import Outcome, finished, told_error
 from remit.kernel.run import ActiveRun, Surroundings, Tenure
 from remit.kernel.tasks import spawn
 from remit.store.records import CANCEL, MESSAGE, Claim, Refusal
@@ -155,7 +155,7 @@ class Executor:
 
     def _failed(self, error: BaseException) -> Outcome:
         _log.error("run %s failed", self.claim.run, exc_info=error)
-        return Outcome(status="failed", error=_told(error))
+        return Outcome(status="failed", error=told_error(error))
 
     async def _take_signals(self, run: ActiveRun | None) -> None:
         """Record the answers that came, and see whether the run is to be cancelled."""
@@ -186,13 +186,17 @@ class Executor:
 
     async def _look(self) -> None:
         """See whether the run is to be cancelled. Where that fails, the next heartbeat looks."""
-        inbox = self._journal.inbox
+        inbox, answered = self._journal.inbox, 0
         try:
             for signal in await self._store.signals(self.claim.run):
+                answered += signal.answer is not None
                 if signal.key == CANCEL and signal.answer is not None:
                     self._cancelled = cancelled(codec.decode(signal.answer, Answer))
                     self._stop(Cancelled)
             self._looked = max(self._looked, inbox)
+            self._journal.inbox = max(self._journal.inbox, answered)
+            if self._run is not None and self._journal.inbox != self._journal.seen:
+                self._run.on_news()
         except StoreError as error:
             _log.warning("run %s: its signals could not be read: %s", self.claim.run, error)
         except LetGo:
@@ -306,27 +310,7 @@ async def _take(run: ActiveRun, key: str, answer: Answer) -> None:
         await run.record(Received(id=id, value=value, by=by, at=at))
 
 
-def finished(outcome: Outcome, at: int) -> Finished:
-    """The last fact of a run that came to `outcome`."""
-    return Finished(
-        at=at,
-        status=outcome.status,
-        finish=outcome.finish,
-        reason=outcome.reason,
-        error=outcome.error,
-        output=outcome.output,
-    )
-
-
 def cancelled(answer: Answer) -> Outcome:
     """The outcome of a run that somebody cancelled."""
     reason = answer.value if isinstance(answer.value, str) else None
     return Outcome(status="cancelled", finish="cancelled", reason=reason)
-
-
-def _told(error: BaseException) -> str:
-    try:
-        text = str(error)
-    except Exception:
-        text = "its message could not be read"
-    return f"{type(error).__name__}: {text}"[:2000]

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from remit.kernel.facts import Finished
 from remit.kernel.run import ActiveRun
 from remit.values.results import Finish, Status
 
@@ -18,6 +19,27 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     error: str | None = None
     output: Any = None
+
+
+def finished(outcome: Outcome, at: int) -> Finished:
+    """The last fact of a run that came to `outcome`."""
+    return Finished(
+        at=at,
+        status=outcome.status,
+        finish=outcome.finish,
+        reason=outcome.reason,
+        error=outcome.error,
+        output=outcome.output,
+    )
+
+
+def told_error(error: BaseException) -> str:
+    """What a journal says of an error: its class and its message."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "its message could not be read"
+    return f"{type(error).__name__}: {text}"[:2000]
 
 
 class Program(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
@@ -27,11 +28,26 @@ def _unseen(event: Any) -> None:
     """Nobody watches."""
 
 
+def _silent() -> None:
+    """Nobody waits for news."""
+
+
+class Halt:
+    """Why no step may begin, and what is left behind: one for a run and all scopes in it."""
+
+    __slots__ = ("left_behind", "why")
+
+    def __init__(self) -> None:
+        self.why: type[LetGo] | None = None
+        self.left_behind = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What a run needs of the process around it. `show` takes passing events; `settle` waits
     until what was told has been heard, where somebody is waited for; `lineage` reads the runs
-    that this one builds on; `news` records the answers and messages that came meanwhile."""
+    that this one builds on; `news` records the answers and messages that came meanwhile. `halt`
+    is that of the run around this one, where it is driven inside another, at `path`."""
 
     clock: Clock
     lease: Lease
@@ -39,6 +55,8 @@ class Surroundings:
     settle: Callable[[], Awaitable[None]] | None = None
     lineage: Lineage = no_lineage
     news: Callable[[], Awaitable[None]] | None = None
+    halt: Halt | None = None
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +74,8 @@ class ActiveRun:
     """What a program is given to live in.
 
     `facts` is everything recorded so far, with sequence numbers, and grows with each record.
-    `resumed_at` is the last sequence number when this process took the run.
+    `resumed_at` is the last sequence number when this process took the run. `path` is what the
+    names of its steps begin with in the journal.
     """
 
     def __init__(
@@ -68,6 +87,7 @@ class ActiveRun:
         tenure: Tenure,
     ) -> None:
         self.id = id
+        self.path = around.path
         self.facts: list[tuple[int, AnyFact]] = []
         self.tenure = tenure
         self.attempt = max(tenure.token, 1)
@@ -81,21 +101,41 @@ class ActiveRun:
         """The messages that somebody sent, in the order in which they were recorded."""
         self.started: dict[str, int] = {}
         """Where each step began that nobody may make twice: the fact's sequence number."""
-        self.stopping: type[LetGo] | None = None
-        """Why no new step may begin here, if that is so."""
-        self.left_behind = False
-        """Whether work that this run started may go on after it is let go."""
+        self.halt = around.halt or Halt()
+        self.on_news: Callable[[], None] = _silent
+        """Called when answers or messages have come that nobody has looked at."""
+        self.followers: dict[str, Callable[[int, AnyFact], None]] = {}
+        """Told of every further fact; by the names of those who follow."""
         self._news = around.news
+        self._looking = asyncio.Lock()
         self._journal = journal
         self._steps: dict[str, tuple[int, Stepped]] = {}
         self._answers: dict[str, Answered] = {}
-        self._received: set[str] = set()
+        self._received: dict[str, Received] = {}
         self._asked: Asked | None = None
         since = tenure.since_lost
         self._lost_at = None if since is None else self.clock.steady() - since
         for seq, fact in facts:
-            self._learn(seq, fact)
+            self.hear(seq, fact)
         self.resumed_at = len(self.facts)
+
+    @property
+    def stopping(self) -> type[LetGo] | None:
+        """Why no new step may begin here, if that is so."""
+        return self.halt.why
+
+    @stopping.setter
+    def stopping(self, why: type[LetGo] | None) -> None:
+        self.halt.why = why
+
+    @property
+    def left_behind(self) -> bool:
+        """Whether work that this run started may go on after it is let go."""
+        return self.halt.left_behind
+
+    @left_behind.setter
+    def left_behind(self, left: bool) -> None:
+        self.halt.left_behind = left
 
     @property
     def asked(self) -> Asked:
@@ -112,6 +152,10 @@ class ActiveRun:
         """Whether the message `id` is recorded."""
         return id in self._received
 
+    def message(self, id: str) -> Received:
+        """The message `id`, which is recorded."""
+        return self._received[id]
+
     def recorded_at(self, name: str) -> int | None:
         """The sequence number of the step `name`."""
         found = self._steps.get(name)
@@ -125,13 +169,17 @@ class ActiveRun:
     async def take_news(self) -> None:
         """Record the answers and the messages that have come since the last look."""
         if self._news is not None:
-            await self._news()
+            async with self._looking:
+                await self._news()
 
-    async def record(self, fact: Asked | Stepped | Started | Answered | Received) -> None:
-        """Store a fact; it is known once it is stored, and told to whoever reads along."""
-        self._learn(await self._journal.record(fact), fact)
+    async def record(self, fact: Asked | Stepped | Started | Answered | Received) -> int:
+        """Store a fact, and give back its sequence number; it is known once it is stored, and
+        told to whoever reads along."""
+        seq = await self._journal.record(fact)
+        self.hear(seq, fact)
         if self.settle is not None:
             await self.settle()
+        return seq
 
     async def step(self, name: str, make: Callable[[], Awaitable[T]], type_: type[T]) -> T:
         """The value of the step `name`: recorded, or made by `make` and recorded.
@@ -180,7 +228,8 @@ class ActiveRun:
         """Milliseconds since 1970."""
         return round(self.clock.wall() * 1000)
 
-    def _learn(self, seq: int, fact: AnyFact) -> None:
+    def hear(self, seq: int, fact: AnyFact) -> None:
+        """Know a fact that is recorded."""
         self.facts.append((seq, fact))
         if isinstance(fact, Stepped):
             self._steps[fact.name] = (seq, fact)
@@ -188,8 +237,10 @@ class ActiveRun:
             self._answers[fact.key] = fact
         elif isinstance(fact, Received):
             self.received.append(fact)
-            self._received.add(fact.id)
+            self._received[fact.id] = fact
         elif isinstance(fact, Started):
             self.started[fact.name] = seq
         elif isinstance(fact, Asked):
             self._asked = fact
+        for hear in self.followers.values():
+            hear(seq, fact)

@@ -171,3 +171,33 @@ class UserIdError(Final):
 
 class ToolError(Refused):
     """What a tool raises to tell the model, word for word, what to do next."""
+
+
+@dataclass(eq=False, kw_only=True)
+class StepFailedError(Final):
+    """Step {step!r} failed: {error}"""
+
+    step: str
+    error: str
+
+
+@dataclass(eq=False, kw_only=True)
+class DefinitionChangedError(Final):
+    """The code does not fit what is recorded of run {run}. Recorded, at entry {seq}: {recorded}.
+    This code: {driven}. The run waits for code that fits: deploy what it began with, or keep
+    both ways apart with `await run.patched(name)`."""
+
+    run: str
+    seq: int
+    recorded: str
+    driven: str
+
+
+@dataclass(eq=False, kw_only=True)
+class AnswerRefusedError(Final):
+    """The answer to question {question!r} of run {run} does not fit: {problem}
+    The run stays paused; answer again with a value that fits."""
+
+    run: str
+    question: str
+    problem: str

@@ -55,6 +55,15 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     digest: str
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A question that a workflow waits with. `schema` is the JSON Schema that an answer must
+    fit; None takes any JSON value."""
+
+    id: str
+    question: str
+    schema: dict[str, Any] | None = None
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """How a run stopped, and all that it did until then.
 
@@ -70,7 +79,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     turns: tuple[Turn, ...] = ()
     usage: Usage = Usage()
-    pending: tuple[Pending, ...] = ()
+    pending: tuple[Pending | Question, ...] = ()
     state: str | None = None
 
 
@@ -92,7 +101,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     turns: tuple[Turn, ...] = ()
     usage: Usage = Usage()
-    pending: tuple[Pending, ...] = ()
+    pending: tuple[Pending | Question, ...] = ()
     user: str | None = None
     tenant: str | None = None
     thread: str | None = None

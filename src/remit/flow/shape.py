@@ -1,0 +1,150 @@
+"""Types at the border of the record: what goes in must come out the same, live and replayed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from remit.values import codec
+from remit.values.errors import ConfigError
+
+_SCALARS = (str, bool, int, type(None))
+_MEND = "give plain JSON data, or tell the type with returns="
+
+
+class MisfitError(Exception):
+    """A value does not fit; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """What values of one type look like in the record. Without an `adapter` they are plain JSON
+    data, and look like themselves."""
+
+    adapter: Any = None
+    name: str = "plain JSON data"
+
+    def keep(self, value: Any) -> Any:
+        """`value` as plain data from which `load` can make it. Raises MisfitError."""
+        if self.adapter is None:
+            _check_plain(value)
+            return _copied(value)
+        try:
+            checked = self.adapter.validate_python(value)
+            plain = codec.decode(self.adapter.dump_json(checked), object)
+        except Exception as error:
+            raise MisfitError(f"it does not fit {self.name}: {_told(error)}") from error
+        self.load(plain)
+        return plain
+
+    def load(self, plain: Any) -> Any:
+        """The value that `plain` stands for; the caller's own. Raises MisfitError."""
+        if self.adapter is None:
+            return plain if isinstance(plain, _SCALARS) else _copied(plain)
+        try:
+            return self.adapter.validate_json(codec.encode(plain))
+        except Exception as error:
+            raise MisfitError(f"it does not fit {self.name}: {_told(error)}") from error
+
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of what `load` takes; None for any JSON value."""
+        if self.adapter is None:
+            return None
+        try:
+            found: dict[str, Any] = self.adapter.json_schema()
+        except Exception as error:
+            raise ConfigError(f"{self.name} has no JSON Schema: {_told(error)}") from error
+        return found
+
+
+PLAIN = Shape()
+
+
+def shape_of(type_: Any, what: str) -> Shape:
+    """The shape of a type, of plain data for None. Raises ConfigError, which begins with `what`,
+    for what Pydantic cannot check."""
+    if type_ is None or type_ is Any:
+        return PLAIN
+    try:
+        return _cached(type_)
+    except TypeError:
+        # It cannot be hashed, such as a type annotated with a list.
+        pass
+    except _NoType as error:
+        raise ConfigError(f"{what}: {error}") from error.__cause__
+    try:
+        return _made(type_)
+    except _NoType as error:
+        raise ConfigError(f"{what}: {error}") from error.__cause__
+
+
+def digest(given: Sequence[Any]) -> str | None:
+    """What tells two lists of arguments apart; None for none, and where some are not plain."""
+    if not given:
+        return None
+    try:
+        _check_plain(list(given))
+        plain = codec.decode(codec.encode(given), object)
+        text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    except (MisfitError, ValueError, RecursionError):
+        return None
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+class _NoType(Exception):
+    """It is no type that Pydantic can check."""
+
+
+def _made(type_: Any) -> Shape:
+    from pydantic import TypeAdapter
+
+    name = getattr(type_, "__name__", None) or str(type_)
+    try:
+        return Shape(TypeAdapter(type_), name[:100])
+    except Exception as error:
+        raise _NoType(f"{type_!r:.80} is no type that Pydantic can check") from error
+
+
+_cached = lru_cache(maxsize=1024)(_made)
+
+
+def _check_plain(value: Any, depth: int = 0) -> None:
+    kind = type(value)
+    if kind in _SCALARS:
+        return
+    if depth > 100:
+        raise MisfitError("it holds itself, or is more than 100 deep: make it flatter")
+    if kind is float:
+        if not math.isfinite(value):
+            raise MisfitError(f"{value} has no form in JSON: give None or text instead")
+    elif kind is list or kind is tuple:
+        for item in value:
+            _check_plain(item, depth + 1)
+    elif kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                raise MisfitError(f"a key of {key!r:.60} would not stay what it is: {_MEND}")
+            _check_plain(item, depth + 1)
+    else:
+        raise MisfitError(f"a {kind.__name__[:80]} would not stay what it is: {_MEND}")
+
+
+def _copied(plain: Any) -> Any:
+    return codec.decode(codec.encode(plain), object)
+
+
+def _told(error: Exception) -> str:
+    errors = getattr(error, "errors", None)
+    if errors is None or not callable(errors):
+        return f"{type(error).__name__}: {error}"[:500]
+    found = errors(include_url=False, include_context=False, include_input=False)
+    parts = []
+    for each in found[:5]:
+        where = ".".join(map(str, each["loc"]))
+        parts.append(f"{where}: {each['msg']}" if where else str(each["msg"]))
+    return "; ".join(parts)[:500]

@@ -1,0 +1,152 @@
+"""A program that is driven inside another's run: the same run, seen through a path.
+
+Its names begin with the path in the journal. `asked` and `end` under the path stand for the first
+and the last fact of a run of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from remit.kernel.course import Wants
+from remit.kernel.facts import (
+    Answered,
+    AnyFact,
+    Ask,
+    Asked,
+    Paused,
+    Started,
+    Stepped,
+)
+from remit.kernel.interrupt import PauseWanted
+from remit.kernel.program import Outcome, Program, finished, told_error
+from remit.kernel.run import ActiveRun, Surroundings
+from remit.kernel.scope import Made, Scope, given
+from remit.values import codec
+from remit.values.errors import StoreError
+
+_ASKED, _END = "asked", "end"
+
+
+class _Inner:
+    """A journal that writes into that of the run around it."""
+
+    def __init__(self, run: ActiveRun, path: str) -> None:
+        self._run, self._path = run, path
+        self.seq = 0
+
+    async def record(self, *facts: AnyFact) -> int:
+        for fact in facts:
+            assert isinstance(fact, Stepped | Started)
+            name = self._path + fact.name
+            self.seq = await self._run.record(replace(fact, name=name))
+        return self.seq
+
+
+def nested(run: ActiveRun, path: str) -> ActiveRun:
+    """What is recorded of `run` under `path`, as a run of its own for a program that goes on in
+    it. It hears the answers that come to its questions."""
+    known = [(seq, own) for seq, fact in run.facts if (own := inside(run, path, fact)) is not None]
+    inner = ActiveRun(
+        run.id,
+        known,
+        _Inner(run, path),
+        Surroundings(
+            clock=run.clock,
+            lease=run.lease,
+            news=run.take_news,
+            halt=run.halt,
+            path=run.path + path,
+        ),
+        run.tenure,
+    )
+    inner.resumed_at = run.resumed_at
+
+    def hear(seq: int, fact: AnyFact) -> None:
+        if isinstance(fact, Answered) and (own := inside(run, path, fact)) is not None:
+            inner.hear(seq, own)
+
+    run.followers[path] = hear
+    return inner
+
+
+def inside(run: ActiveRun, path: str, fact: AnyFact) -> AnyFact | None:
+    """`fact` as it is under `path`, None for what is of no concern there."""
+    match fact:
+        case Stepped(name=name) if name.startswith(path):
+            return _step(run, name.removeprefix(path), fact)
+        case Started(name=name) if name.startswith(path):
+            return replace(fact, name=name.removeprefix(path))
+        case Answered(key=key) if key.startswith(path):
+            return replace(fact, key=key.removeprefix(path))
+        case Paused():
+            asks = [ask for ask in fact.asks if ask.key.startswith(path)]
+            own = tuple([Ask(ask.key.removeprefix(path), ask.question) for ask in asks])
+            return Paused(asks=own, at=fact.at) if own else None
+        case _:
+            return None
+
+
+def _step(run: ActiveRun, name: str, fact: Stepped) -> AnyFact:
+    if name == _ASKED:
+        asked = run.asked
+        return Asked(
+            input=fact.value, user=asked.user, tenant=asked.tenant, by=asked.by, at=fact.at
+        )
+    if name == _END and fact.error is None:
+        outcome = codec.convert(fact.value, Outcome)
+        return finished(outcome, fact.at)
+    return replace(fact, name=name)
+
+
+class Inside(msgspec.Struct, frozen=True):
+    """How a program ended inside a run: its last step, the facts of its own, and what it raised
+    if it did so here."""
+
+    end: Stepped
+    facts: list[tuple[int, AnyFact]]
+    raised: Exception | None = None
+
+
+async def drive_inside(scope: Scope, program: Program, input: Any, digest: str | None) -> Inside:
+    """Drive `program` to its end inside a scope. Its last step has an error where it raised."""
+    path = scope.enter("agent")
+    run, name = scope.course.run, path.removesuffix("/")
+    with scope.doing(name):
+        await scope.made(path + _ASKED, digest, given(Made(input)))
+        inner, raised = nested(run, path), None
+        end = run.recorded(path + _END)
+        if end is None:
+            scope.check_frontier(name)
+            made, raised = await _end(scope, name, program, inner)
+            end = await scope.made(path + _END, None, given(made))
+            if end.error is None:
+                inner.hear(run.recorded_at(path + _END) or 0, _step(run, _END, end))
+        return Inside(end, inner.facts, raised)
+
+
+async def _end(
+    scope: Scope, name: str, program: Program, inner: ActiveRun
+) -> tuple[Made, Exception | None]:
+    while True:
+        try:
+            return Made(await program.drive(inner)), None
+        except PauseWanted as wanted:
+            await _wait(scope, name, wanted, inner)
+        except StoreError:
+            raise
+        except Exception as error:
+            return Made(error=told_error(error)), error
+
+
+async def _wait(scope: Scope, name: str, wanted: PauseWanted, inner: ActiveRun) -> None:
+    asks = tuple([Ask(f"{name}/{ask.key}", ask.question) for ask in wanted.asks])
+
+    def ready() -> bool | None:
+        due = wanted.due is not None and inner.now() >= wanted.due
+        return due or any(inner.answer(ask.key) for ask in wanted.asks) or None
+
+    await scope.course.wait(Wants(name, asks=asks, due=wanted.due), ready)
