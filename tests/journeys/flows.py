@@ -15,16 +15,16 @@ from remit.flow.engage import Engage
 from remit.flow.question import answers
 from remit.flow.view import view, waiting
 from remit.host.bus.memory import MemoryBus
-from remit.host.client import Client
+from remit.host.client import Client, Start
 from remit.host.place import Place
-from remit.host.readers import facts_of, settled
+from remit.host.readers import facts_of
 from remit.host.worker import Worker
-from remit.kernel.facts import AnyFact, Stepped
+from remit.kernel.facts import AnyFact, Asked, Stepped
 from remit.kernel.interrupt import Answer
 from remit.kernel.lease import LeaseTerms
 from remit.store.protocol import Store
-from remit.store.records import RunRow, Sent
-from remit.values import codec, ids
+from remit.store.records import ENDED, RunRow
+from remit.values import ids
 from remit.values.clock import Clock
 
 STAFF = Caller(user="staff_1")
@@ -43,8 +43,8 @@ class Flows:
     workflows: dict[str, Workflow] = field(default_factory=dict)
 
     async def start(self, workflow: Workflow, input: Any = None, user: str | None = None) -> str:
-        asked = workflow.asked(input, at=self._now(), user=user)
-        return await self.client.submit(workflow.key, asked, None)
+        asked = Asked(at=self._now(), input=workflow.input(input), user=user)
+        return await self.client.submit(Start(program=workflow.key, asked=asked))
 
     async def answer(self, run: str, given: dict[str, Any]) -> int:
         checked = answers(run, waiting(await self.facts(run)), given)
@@ -63,10 +63,8 @@ class Flows:
         )
 
     async def send(self, run: str, value: Any) -> None:
-        body = codec.encode(Answer(value=value, by=STAFF, at=self._now()))
-        assert isinstance(await self.store.send(run, body, ids.new("message")), Sent)
-        self.worker.ring()
-        self.worker.notice(run)
+        message = Answer(value=value, by=STAFF, at=self._now())
+        await self.client.send(run, message, ids.new("message"))
 
     async def row(self, run: str) -> RunRow:
         row = await self.store.get(run)
@@ -74,8 +72,16 @@ class Flows:
         return row
 
     async def settled(self, run: str) -> Run:
-        row = await asyncio.wait_for(settled(self.store, self.bus, run), 20)
-        assert row is not None
+        """The run once it has ended or waits, be it for a time alone."""
+        return await asyncio.wait_for(self._reaches(run, "paused", *ENDED), 20)
+
+    async def ended(self, run: str) -> Run:
+        return await asyncio.wait_for(self._reaches(run, *ENDED), 20)
+
+    async def _reaches(self, run: str, *statuses: str) -> Run:
+        with self.bus.subscribe(run) as news:
+            while (row := await self.row(run)).status not in statuses:
+                await news.get()
         return view(listed(row), await self.facts(run))
 
     async def facts(self, run: str) -> list[tuple[int, AnyFact]]:
@@ -108,7 +114,7 @@ async def hosting(
         deploy=deploy,
     )
     worker = Worker(place, 10)
-    client = Client(place, worker.ring, worker.notice)
+    client = Client(place, worker)
     async with asyncio.TaskGroup() as tasks:
         await worker.start(tasks, work=True)
         try:

@@ -104,8 +104,7 @@ async def test_a_sleep_holds_no_process_and_ends_at_its_time(
         assert (await flows.row(run)).status == "paused"
         clock.advance(2)
         flows.worker.ring()
-        while (ended := await flows.settled(run)).status == "paused":
-            await asyncio.sleep(0)
+        ended = await flows.ended(run)
 
     assert ended.status == "succeeded"
     assert woken == [began + 3601]
@@ -124,8 +123,7 @@ async def test_messages_are_received_once_each_and_in_order(
         await flows.send(run, "a")
         await flows.send(run, "b")
         await flows.send(run, "c")
-        while (ended := await flows.settled(run)).status == "paused":
-            await asyncio.sleep(0)
+        ended = await flows.ended(run)
 
     assert ended.output == ["a", "b", "c"]
 
@@ -142,16 +140,16 @@ async def test_branches_wait_together_and_give_their_results_in_order(
     @workflow
     async def fork(run: WorkflowRun, input: None) -> list[Any]:
         async def asks(run: WorkflowRun) -> str:
-            first = await run.step("make", make, "a")
+            first = await run.step("make", make, "a", returns=str)
             answer = await run.ask("b?", returns=str)
-            return first + answer + await run.step("make", make, "c")
+            return first + answer + await run.step("make", make, "c", returns=str)
 
         async def sleeps(run: WorkflowRun) -> str:
             await run.sleep(600)
-            return await run.step("make", make, "d")
+            return await run.step("make", make, "d", returns=str)
 
         async def works(run: WorkflowRun) -> str:
-            return await run.step("make", make, "e")
+            return await run.step("make", make, "e", returns=str)
 
         return await run.gather(asks, sleeps, works)
 
@@ -165,8 +163,7 @@ async def test_branches_wait_together_and_give_their_results_in_order(
         assert paused.pending == ()
         clock.advance(601)
         flows.worker.ring()
-        while (ended := await flows.settled(run)).status == "paused":
-            await asyncio.sleep(0)
+        ended = await flows.ended(run)
         names = await flows.names(run)
 
     assert ended.output == ["abc", "d", "e"]

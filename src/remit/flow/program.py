@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from remit.flow.asking import FlowInput
+import msgspec
+
 from remit.flow.engage import Engage
 from remit.flow.run import Kit, WorkflowRun
 from remit.flow.shape import MisfitError, Shape
@@ -16,6 +17,12 @@ from remit.kernel.script import Item
 from remit.tools.abandoned import Abandoned
 from remit.values import codec
 from remit.values.errors import ConfigError
+
+
+class FlowInput(msgspec.Struct, frozen=True, tag="workflow", tag_field="t"):
+    """The input of a workflow's run, plain, as its first fact holds it."""
+
+    input: Any
 
 
 class WorkflowProgram:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from remit.flow.asking import FlowInput
+from remit.flow.program import FlowInput
 from remit.kernel.facts import Answered, AnyFact, Asked, Finished, Paused, Stepped
 from remit.values.events import DoneEvent, FactEvent, PendingEvent
 from remit.values.results import Pending, Question, Result, Run

@@ -9,14 +9,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, overload
 
-from remit.flow.asking import FlowInput, check_ids
 from remit.flow.engage import Engage
-from remit.flow.program import WorkflowProgram
+from remit.flow.program import FlowInput, WorkflowProgram
 from remit.flow.shape import MisfitError, Shape, shape_of
-from remit.kernel.facts import Asked
 from remit.tools import function as functions
 from remit.values.errors import ConfigError
-from remit.values.identity import Caller
 
 Function = Callable[..., Awaitable[Any]]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -45,24 +42,12 @@ class Workflow:
         """What drives its runs; `engage` brings the agents that it lets work."""
         return WorkflowProgram(self.key, self.function, self.takes, self.gives, engage)
 
-    def asked(
-        self,
-        input: Any = None,
-        *,
-        at: int,
-        user: str | None = None,
-        tenant: str | None = None,
-        thread: str | None = None,
-        by: Caller | None = None,
-    ) -> Asked:
-        """The first fact of a run. Raises ConfigError for an input that does not fit, UserIdError
-        and ConfigError for ids of another shape."""
-        check_ids(user, tenant, thread)
+    def input(self, value: Any = None) -> FlowInput:
+        """What the first fact of a run holds. Raises ConfigError for what does not fit."""
         try:
-            plain = self.takes.keep(input)
+            return FlowInput(self.takes.keep(value))
         except MisfitError as misfit:
             raise ConfigError(f"the input of workflow {self.name!r}: {misfit}") from misfit
-        return Asked(at=at, input=FlowInput(plain), user=user, tenant=tenant, thread=thread, by=by)
 
 
 @overload

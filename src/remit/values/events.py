@@ -13,7 +13,7 @@ import msgspec
 
 from remit.values.content import Call
 from remit.values.messages import ToolMessage
-from remit.values.results import Pending, Question, Result, Turn
+from remit.values.results import Result, Turn, Waiting
 from remit.values.usage import Usage
 
 
@@ -99,7 +99,7 @@ class PendingEvent(FactEvent, frozen=True, tag="pending"):
     """The run waits for people's decisions."""
 
     kind: ClassVar[str] = "pending"
-    pending: tuple[Pending | Question, ...]
+    pending: tuple[Waiting, ...]
 
 
 class DoneEvent(FactEvent, frozen=True, tag="done"):

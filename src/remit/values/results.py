@@ -64,6 +64,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     schema: dict[str, Any] | None = None
 
 
+Waiting = Pending | Any
+"""A pending call; a workflow's run waits with Questions, too."""
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """How a run stopped, and all that it did until then.
 
@@ -79,7 +83,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     turns: tuple[Turn, ...] = ()
     usage: Usage = Usage()
-    pending: tuple[Pending | Question, ...] = ()
+    pending: tuple[Waiting, ...] = ()
     state: str | None = None
 
 
@@ -101,7 +105,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     turns: tuple[Turn, ...] = ()
     usage: Usage = Usage()
-    pending: tuple[Pending | Question, ...] = ()
+    pending: tuple[Waiting, ...] = ()
     user: str | None = None
     tenant: str | None = None
     thread: str | None = None

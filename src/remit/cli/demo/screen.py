@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from remit.cli.page import Block, Cell, Tone
 from remit.cli.wording import arguments, count, money, one_line
 from remit.values.events import DoneEvent, Event, PendingEvent, ToolResultEvent
-from remit.values.results import Pending
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +70,7 @@ def happened(event: Event) -> list[Cell]:
             return [Cell(f"{call.name}({given}) -> {one_line(result.text, 60)}", tone)]
         case PendingEvent(pending=pending):
             return [
-                Cell(f"waits: {one.tool}({arguments(one.arguments)})", "waiting")
-                for one in pending
-                if isinstance(one, Pending)
+                Cell(f"waits: {one.tool}({arguments(one.arguments)})", "waiting") for one in pending
             ]
         case DoneEvent(result=result, error=error):
             if result is None:

@@ -112,7 +112,7 @@ class Timeline:
             case ToolResultEvent(call=call, result=result):
                 self.results[call.key] = result
             case PendingEvent(pending=pending):
-                self.waiting[run] = tuple(one for one in pending if isinstance(one, Pending))
+                self.waiting[run] = pending
             case DoneEvent():
                 self.decided(run)
                 self.ended.add(run)
