@@ -16,6 +16,7 @@ from remit.values.errors import (
     StepFailedError,
     StoreError,
     ThreadBusyError,
+    ToolBusyError,
     ToolError,
     UserIdError,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "StepFailedError",
     "StoreError",
     "ThreadBusyError",
+    "ToolBusyError",
     "ToolError",
     "UserIdError",
 ]

@@ -11,17 +11,19 @@ from typing import Any
 
 import msgspec
 
+from remit.agent.doubt import doubt, kept_back, question
 from remit.agent.plan import Plan
 from remit.agent.state import AgentState, Decision, not_run
 from remit.agent.telling import telling
-from remit.kernel.facts import Ask
+from remit.kernel.facts import Ask, Started
 from remit.kernel.lease import Leaving
 from remit.kernel.run import ActiveRun
 from remit.tools.abandoned import Abandoned
 from remit.tools.approval import asks, digest
 from remit.tools.arguments import ArgumentsError
-from remit.tools.context import ToolContext
-from remit.tools.execute import execute
+from remit.tools.context import Life, ToolContext
+from remit.tools.execute import Outcome, execute
+from remit.tools.patience import patiently
 from remit.tools.tool import Tool
 from remit.values import codec
 from remit.values.content import Call
@@ -121,7 +123,7 @@ class Actor:
 
     async def _call(self, turn: int, number: int, call: Call, ordinal: int) -> Ask | None:
         name = step_name(turn, number)
-        gate = await self._gate(name, turn, call, ordinal)
+        gate = await self._doubt(name, turn, call) or await self._gate(name, turn, call, ordinal)
         match gate:
             case Ask():
                 return gate
@@ -129,8 +131,20 @@ class Actor:
                 await self._run.step(name, partial(_same, gate), ToolMessage)
             case Ready():
                 await self._outwait(gate.tool, turn)
-                await self._run.step(name, partial(self._execute, call, gate), ToolMessage)
+                await self._run.step(name, partial(self._execute, name, call, gate), ToolMessage)
         return None
+
+    async def _doubt(self, name: str, turn: int, call: Call) -> Ask | ToolMessage | None:
+        """A call that another process may have made waits for a person's word, which is asked
+        for once that process must be done with it."""
+        key = doubt(self._run, name)
+        if key is None:
+            return None
+        answered = self._run.answer(key)
+        if answered is not None:
+            return kept_back(call, codec.convert(answered.value, Decision))
+        await self._outwait(self._plan.tools.get(call.name), turn)
+        return question(key, call)
 
     async def _gate(self, name: str, turn: int, call: Call, ordinal: int) -> Gate:
         """Whether the call may run. The order matters: nobody is asked about a call that could
@@ -156,40 +170,50 @@ class Actor:
         if why is None:
             return Ready(tool, checked, context)
         shown = tool.canonical(call.arguments)
-        question = Pending(
+        asked = Pending(
             id=call.id,
             tool=call.name,
             arguments=shown,
             why=why,
             digest=digest(call.name, shown),
         )
-        return Ask(name, question)
+        return Ask(name, asked)
 
-    async def _execute(self, call: Call, ready: Ready) -> ToolMessage:
-        run, seconds = self._run, ready.tool.seconds
-        deadline = None if seconds is None else run.clock.steady() + seconds
-        context = msgspec.structs.replace(ready.context, deadline=deadline)
-        try:
-            outcome = await execute(
-                ready.tool,
-                ready.checked,
-                context,
-                clock=run.clock,
-                abandoned=self._abandoned,
-                grace=run.tenure.grace,
-            )
-        except BaseException:
-            run.left_behind = run.left_behind or context.life.left_behind
-            raise
-        return ToolMessage(call.id, call.name, outcome.text, outcome.status)
+    async def _execute(self, name: str, call: Call, ready: Ready) -> ToolMessage:
+        run, tool = self._run, ready.tool
+        # What was once begun is seen through, where it cannot be begun again elsewhere.
+        check = run.check
+        if tool.repeat == "ask":
+            await run.record(Started(name=name, at=run.now()))
+            check = run.lease.check
+            check()
+        deadline = None if tool.seconds is None else run.clock.steady() + tool.seconds
 
-    async def _outwait(self, tool: Tool, turn: int) -> None:
+        async def attempt() -> Outcome:
+            context = msgspec.structs.replace(ready.context, deadline=deadline, life=Life())
+            try:
+                return await execute(
+                    tool,
+                    ready.checked,
+                    context,
+                    clock=run.clock,
+                    abandoned=self._abandoned,
+                    grace=run.tenure.grace,
+                )
+            except BaseException:
+                run.left_behind = run.left_behind or context.life.left_behind
+                raise
+
+        outcome = await patiently(attempt, tool, deadline, run.clock, check)
+        return message(call, outcome)
+
+    async def _outwait(self, tool: Tool | None, turn: int) -> None:
         """A call that a dead process may have been running starts when that one must be over."""
         asked_at = self._run.recorded_at(f"turn:{turn}/think")
         if asked_at is None or asked_at > self._run.resumed_at:
             return
         longest = self._run.tenure.grace
-        if not tool.is_async and tool.seconds is not None:
+        if tool is not None and not tool.is_async and tool.seconds is not None:
             longest = max(longest, tool.seconds)
         self._time.extend(self._run.rest(longest))
         await self._run.outwait(longest)
@@ -262,6 +286,12 @@ def _decided(decision: Decision, call: Call, tool: Tool) -> ToolMessage | None:
             call.id, call.name, "The decision was made for other arguments. Not run.", "refused"
         )
     return None
+
+
+def message(call: Call, outcome: Outcome) -> ToolMessage:
+    """What the model reads of a call that has ended."""
+    assert outcome.status != "busy"
+    return ToolMessage(call.id, call.name, outcome.text, outcome.status)
 
 
 def _error(call: Call, text: str) -> ToolMessage:

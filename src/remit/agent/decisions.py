@@ -24,7 +24,8 @@ def decisions(
     """One decision for each call named, by the key of its question.
 
     Raises ConfigError for a call named twice or for none at all, NotPausedError for a call that
-    does not wait, EditRefusedError for arguments that do not fit the tool.
+    does not wait, EditRefusedError for arguments that do not fit the tool, and for any of a call
+    that may have happened.
     """
     _check_shapes(approve, deny, edit)
     approved = list(approve)
@@ -50,7 +51,7 @@ def decisions(
         found[key] = Decision(verdict="deny", digest=pending.digest, reason=reason)
     for call, arguments in edit.items():
         key, pending = keys[call]
-        found[key] = _edited(pending, dict(arguments), tool(pending.tool))
+        found[key] = _edited(pending, dict(arguments), tool)
     return found
 
 
@@ -63,7 +64,14 @@ def _check_shapes(approve: object, deny: object, edit: object) -> None:
         raise ConfigError(f"edit= takes new arguments for each call id, not {edit!r}")
 
 
-def _edited(pending: Pending, arguments: dict[str, Any], tool: Tool) -> Decision:
+def _edited(pending: Pending, arguments: dict[str, Any], find: Callable[[str], Tool]) -> Decision:
+    if pending.doubt:
+        problem = (
+            "it may have happened, with the arguments that it has. Approve it if it did not"
+            " happen; deny it, with a reason for the model, if it did or if nobody knows."
+        )
+        raise EditRefusedError(call=pending.id, tool=pending.tool, problem=problem)
+    tool = find(pending.tool)
     if not _is_json(arguments):
         problem = "they are not all JSON: text, finite numbers, true, false, null, lists, objects."
         raise EditRefusedError(call=pending.id, tool=pending.tool, problem=problem)

@@ -124,7 +124,7 @@ class AgentState:
             case Answered():
                 self._answer(fact)
             case Finished():
-                waiting = {asked.id for asked in self.pending}
+                waiting = {asked.id for asked in self.pending if not asked.doubt}
                 self.asks = {}
                 left = [call for call in self.open_calls if call.id not in self.results]
                 self.closed = tuple(
@@ -205,7 +205,7 @@ class AgentState:
     def _answer(self, fact: Answered) -> None:
         decided = self.asks.pop(fact.key, None)
         decision = codec.convert(fact.value, Decision)
-        if decided is None or decision.digest != decided.digest:
+        if decided is None or decided.doubt or decision.digest != decided.digest:
             return
         if decision.verdict == "edit" and decision.arguments is not None:
             self._edit(decided.id, decision.arguments)

@@ -43,8 +43,8 @@ class Sight:
     @property
     def waiting(self) -> tuple[Pending, ...]:
         """The pending calls that nobody has decided."""
-        calls = [one for one in self.run.pending if isinstance(one, Pending)]
-        return tuple(one for one in calls if one.id not in self.decided)
+        # A call that was approved once may wait again, when its process died while it ran.
+        return tuple(one for one in self.run.pending if isinstance(one, Pending))
 
     @property
     def results(self) -> Mapping[str, ToolMessage]:

@@ -19,7 +19,7 @@ from remit.tools.tool import Tool
 from remit.tools.work import in_task, on_thread
 from remit.values.clock import Clock
 from remit.values.content import well_formed
-from remit.values.errors import LetGo, Refused
+from remit.values.errors import LetGo, Refused, ToolBusyError
 
 GRACE = 5.0
 ERROR_CHARS = 2_000
@@ -31,10 +31,11 @@ _UNKNOWN = (
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a call ended. `text` is for the model, `error` for log and trace alone."""
+    """How a call ended. `text` is for the model, `error` for log and trace alone. A tool that
+    was `busy` is to be called again."""
 
     text: str
-    status: Literal["ok", "error", "timeout"] = "ok"
+    status: Literal["ok", "error", "timeout", "busy"] = "ok"
     error: BaseException | None = None
 
 
@@ -50,29 +51,38 @@ async def execute(
     """Run `tool` with checked arguments and tell how it ended.
 
     Whatever the tool raises becomes an error outcome; only `LetGo` is raised on. Past the tool's
-    timeout a coroutine is cancelled and has `grace` seconds to end, a thread is left behind at
-    once; a late value is dropped. When this call is cancelled the tool is too, has `grace`
-    seconds to end, and CancelledError is raised in any case.
+    timeout, or the context's deadline where it has one, a coroutine is cancelled and has `grace`
+    seconds to end, a thread is left behind at once; a late value is dropped. When this call is
+    cancelled the tool is too, has `grace` seconds to end, and CancelledError is raised in any
+    case.
     """
     begin = in_task if tool.is_async else on_thread
     call, finish = partial(tool.call, checked, context), partial(answer, tool)
     life, attempt = context.life, None
+    seconds = tool.seconds
+    if seconds is not None and context.deadline is not None:
+        seconds = max(context.deadline - clock.steady(), 0.0)
     life.begin(asyncio.get_running_loop(), context.report)
     try:
         attempt = begin(tool.name, call, finish, abandoned.threads)
-        in_time = await abandoned.bound(attempt, tool.seconds, grace, clock, life.cancel)
+        in_time = await abandoned.bound(attempt, seconds, grace, clock, life.cancel)
     except RuntimeError as error:
         # The system has no thread left for it.
         return failed(tool, error)
     finally:
         life.end(left_behind=attempt is not None and attempt.work.goes_on)
     if not in_time:
-        log.warning("tool %s timed out after %s s", tool.name, tool.seconds)
-        return Outcome(f"The tool timed out after {tool.seconds:g} seconds. {_UNKNOWN}", "timeout")
+        return timed_out(tool)
     if attempt.error is not None:
         return failed(tool, attempt.error)
     outcome: Outcome = attempt.value
     return outcome
+
+
+def timed_out(tool: Tool) -> Outcome:
+    """The outcome of a tool whose time is over."""
+    log.warning("tool %s timed out after %s s", tool.name, tool.seconds)
+    return Outcome(f"The tool timed out after {tool.seconds:g} seconds. {_UNKNOWN}", "timeout")
 
 
 def answer(tool: Tool, value: object) -> Outcome:
@@ -96,6 +106,8 @@ def failed(tool: Tool, error: BaseException) -> Outcome:
     for leaf in leaves:
         if isinstance(leaf, LetGo):
             raise leaf
+    if all(isinstance(leaf, ToolBusyError) for leaf in leaves):
+        return Outcome("", "busy", leaves[0])
     if all(isinstance(leaf, Refused) for leaf in leaves):
         log.info("tool %s refused", tool.name, exc_info=error)
         text = "\n".join(filter(None, map(_message, leaves)))

@@ -25,6 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Approval = Literal["always", "never"] | Callable[..., object]
+Repeat = Literal["safe", "ask"]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -39,6 +40,7 @@ class ToolOptions(TypedDict, total=False):
     max_result_chars: int | None
     returns: Any
     expose_errors: bool
+    repeat: Repeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,6 +53,8 @@ class Tool:
     `timeout` is in seconds or a timedelta, None for no limit; `max_result_chars` None for no cap.
     `returns` is a type or a JSON Schema that results must fit. With `expose_errors` the model
     reads the class and message of any exception, else only those of a `ToolError`.
+    `repeat` is about a call whose process died while it ran: with "safe" it runs again, with the
+    same idempotency key; with "ask" a person decides whether it happened.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Tool:
     max_result_chars: int | None = 50_000
     returns: Any = None
     expose_errors: bool = False
+    repeat: Repeat = "safe"
     seconds: float | None = field(init=False, repr=False)
     is_async: bool = field(init=False, repr=False)
     checks_context: bool = field(init=False, repr=False)
@@ -73,6 +78,7 @@ class Tool:
         _refuse_name(self.name)
         _refuse_description(self.name, self.description)
         what = f"tool {self.name!r}"
+        _refuse_repeat(self.repeat, what)
         arguments, is_async = self._read(what)
         for name, value in {
             "schema": arguments.document,
@@ -243,6 +249,11 @@ def _refuse_description(name: str, description: object) -> None:
             f"tool {name!r} has no description: the model must know what it does; write a "
             "docstring, or give `description=`"
         )
+
+
+def _refuse_repeat(repeat: object, what: str) -> None:
+    if repeat not in ("safe", "ask"):
+        raise ConfigError(f'{what}: repeat must be "safe" or "ask", not {repeat!r:.80}')
 
 
 def _checks_context(approval: object, what: str) -> bool:

@@ -201,3 +201,12 @@ class AnswerRefusedError(Final):
     run: str
     question: str
     problem: str
+
+
+@dataclass(eq=False, kw_only=True)
+class ToolBusyError(Retryable):
+    """The tool could not take the call: {reason}. The same call is made again later, after
+    `retry_after` seconds where they are given, until the tool's timeout; the model is not told."""
+
+    reason: str = "it is busy"
+    retry_after: float | None = None

@@ -46,13 +46,20 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call that waits for a person's decision. `digest` binds the decision to the arguments."""
+    """A call that waits for a person's decision. `digest` binds the decision to the arguments.
+
+    With `doubt` it may have happened already: its process died while it ran. Approving it says
+    that it did not, and it runs again, with the same idempotency key. Denying it says that it is
+    not to run again, and the model reads the reason. Its arguments cannot be edited, since they
+    are those of what may have happened.
+    """
 
     id: str
     tool: str
     arguments: dict[str, Any]
     why: str
     digest: str
+    doubt: bool = False
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -457,3 +457,17 @@ def test_a_schema_is_small() -> None:
     assert typing.cast("dict[str, Any]", order.schema["$defs"]["Line"])["properties"] == {
         "sku": {"type": "string"}
     }
+
+
+def test_what_happens_to_a_call_that_was_cut_is_one_of_two_things() -> None:
+    assert (made("safe").repeat, made("ask").repeat) == ("safe", "ask")
+    with pytest.raises(ConfigError, match="repeat"):
+        made("never")
+
+
+def made(repeat: Any) -> Tool:
+    @tool(repeat=repeat)
+    def pay() -> None:
+        """Pays."""
+
+    return pay
