@@ -230,7 +230,7 @@ async def test_a_connection_that_breaks_at_its_work_is_told(
         place.execute("SELECT pg_terminate_backend(%s)", db.info.backend_pid)
         return found
 
-    with pytest.raises(StoreError, match="broke .*read before you try again"):
+    with pytest.raises(StoreError, match=r"broke .*read before you try again"):
         await store.transact(nothing(had), cut)
 
     assert work.done == 0

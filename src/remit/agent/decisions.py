@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from remit.agent.state import AgentState, Decision
+from remit.agent.state import Decision
 from remit.tools.arguments import ArgumentsError
 from remit.tools.tool import Tool
 from remit.values.errors import ConfigError, EditRefusedError, NotPausedError
@@ -14,14 +14,15 @@ from remit.values.results import Pending
 
 
 def decisions(
-    state: AgentState,
+    run: str,
+    asks: Mapping[str, Pending],
     *,
     approve: Iterable[str],
     deny: Mapping[str, str],
     edit: Mapping[str, Mapping[str, Any]],
     tool: Callable[[str], Tool],
 ) -> dict[str, Decision]:
-    """One decision for each call named, by the key of its question.
+    """One decision for each call named, by the key of its question, of those that `asks` holds.
 
     Raises ConfigError for a call named twice or for none at all, NotPausedError for a call that
     does not wait, EditRefusedError for arguments that do not fit the tool, and for any of a call
@@ -35,12 +36,12 @@ def decisions(
     twice = sorted({call for call in named if named.count(call) > 1})
     if twice:
         raise ConfigError(f"call {twice[0]} is decided twice: give one decision for each call")
-    keys = {pending.id: (key, pending) for key, pending in state.asks.items()}
+    keys = {pending.id: (key, pending) for key, pending in asks.items()}
     for call in named:
         if call not in keys:
             waiting = ", ".join(keys) or "none"
             raise NotPausedError(
-                run=state.run_id, status="paused", detail=f" on {call!r}; waiting: {waiting}"
+                run=run, status="paused", detail=f" on {call!r}; waiting: {waiting}"
             )
     found: dict[str, Decision] = {}
     for call in approved:

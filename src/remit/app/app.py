@@ -11,20 +11,23 @@ from typing import Any, Unpack
 from msgspec.structs import replace
 
 from remit.agent.agent import Agent
-from remit.agent.asking import check_caller, check_message, check_page, user_message
+from remit.agent.asking import check_caller, check_page
 from remit.agent.decisions import decisions
 from remit.agent.grants import grant as check_grant
 from remit.agent.plan import DepsFactory
-from remit.agent.projection import Projector
-from remit.agent.state import AgentInput, derive
 from remit.agent.view import listed, view
 from remit.app import retention
+from remit.app.asked import asked_of, sent_to
 from remit.app.deploying import deployed
 from remit.app.forking import Fork
 from remit.app.house import DRAIN, House, Settings
-from remit.app.reading import position, said
+from remit.app.reading import Projection, pending_calls, position, said
 from remit.app.roster import Roster, key_of, thread_name
 from remit.app.starting import Starting, StartOptions, begin
+from remit.flow.question import answers as answered
+from remit.flow.view import is_flow, waiting
+from remit.flow.view import view as flow_view
+from remit.flow.workflow import Workflow
 from remit.host.bus.memory import Passing
 from remit.host.readers import facts_of, follow, settled
 from remit.kernel.interrupt import Answer
@@ -68,6 +71,7 @@ class App:
         self,
         agents: Iterable[Agent[Any, Any]] = (),
         *,
+        workflows: Iterable[Workflow] = (),
         store: str | Store,
         grant: Iterable[str] = frozenset(),
         deps: DepsFactory | None = None,
@@ -78,9 +82,9 @@ class App:
         clock: Clock | None = None,
     ) -> None:
         self._clock: Clock = clock or SystemClock()
-        self._agents = Roster(agents)
+        self._members = Roster(agents, workflows)
         self._settings = Settings(
-            roster=self._agents,
+            roster=self._members,
             store=connect(store, self._clock) if isinstance(store, str) else store,
             owns_store=isinstance(store, str),
             grant=check_grant(grant, "grant of the app"),
@@ -89,9 +93,19 @@ class App:
             work=work,
             room=room,
             clock=self._clock,
-            deploy=deployed(self._agents) if deploy is None else deploy,
+            deploy=deployed(self._members) if deploy is None else deploy,
         )
         self._house: House | None = None
+
+    @property
+    def agents(self) -> list[Agent[Any, Any]]:
+        """The agents whose runs it drives."""
+        return self._members.agents
+
+    @property
+    def store(self) -> Store:
+        """Where its runs are kept."""
+        return self._settings.store
 
     async def __aenter__(self) -> App:
         if self._house is not None:
@@ -116,25 +130,25 @@ class App:
 
     async def start(
         self,
-        agent: str | Agent[Any, Any],
-        message: str,
+        agent: str | Agent[Any, Any] | Workflow,
+        message: Any = None,
         **options: Unpack[StartOptions],
     ) -> str:
         """Queue a run and give back its id at once; with `key=`, that of the run that the key
-        made before. The options are those of `StartOptions`.
+        made before. An agent is asked a message, which is text, and a workflow its input. The
+        options are those of `StartOptions`.
 
         Raises ConfigError for an unknown agent, UserIdError, ThreadBusyError and StartKeyError.
         """
-        house, found, starting = self._open(), self._agents.find(agent), Starting(**options)
-        check_message(message)
-        asked = starting.asked(AgentInput(message=user_message(message)), self._now())
+        house, found, starting = self._open(), self._members.find(agent), Starting(**options)
+        asked = starting.asked(asked_of(found, message), self._now())
         start = starting.start(key_of(found), asked, thread_name(found))
         return await begin(house, starting, start)
 
     async def run(
         self,
-        agent: str | Agent[Any, Any],
-        message: str,
+        agent: str | Agent[Any, Any] | Workflow,
+        message: Any = None,
         **options: Unpack[StartOptions],
     ) -> Run:
         """`start`, then `wait`."""
@@ -158,7 +172,7 @@ class App:
         that the run had. A `thread` must be new. Raises ConfigError and RunNotFoundError.
         """
         house, row = self._open(), await self._row(run)
-        found = self._agents.find(row.program.partition("@")[0] if agent is None else agent)
+        found = self._members.agent(row.program.partition("@")[0] if agent is None else agent)
         fork = Fork(run=run, after_turn=after_turn, message=message, model=model)
         options.setdefault("user", row.user)
         options.setdefault("tenant", row.tenant)
@@ -194,7 +208,7 @@ class App:
         """
         store = self._open().store
         check_page(status, limit, {"user": user, "tenant": tenant, "run": before})
-        names = self._agents.names if agent is None else self._agents.known(agent)
+        names = self._members.names if agent is None else self._members.known(agent)
         query = Query(
             status=status, names=names, user=user, tenant=tenant, before=before, limit=limit
         )
@@ -218,25 +232,34 @@ class App:
         house = self._open()
         check_caller(by)
         row = await self._row(run)
-        state = derive(run, await facts_of(house.store, run))
+        asks = pending_calls(run, await facts_of(house.store, run))
         if row.status != "paused":
             raise NotPausedError(run=run, status=row.status)
         found = decisions(
-            state,
+            run,
+            asks,
             approve=approve,
             deny=deny or {},
             edit=edit or {},
-            tool=lambda name: self._agents.tool(row.program, name),
+            tool=lambda name: self._members.tool(row.program, name),
         )
-        now = self._now()
-        answers = {key: Answer(value=value, by=by, at=now) for key, value in found.items()}
         try:
-            return await house.client.answer(run, answers)
+            return await self._answered(run, found, by)
         except AlreadyDecidedError as error:
-            call = state.asks[error.call].id
+            call = asks[error.call].id
             raise AlreadyDecidedError(
                 run=run, call=call, by=error.by, caller=error.caller
             ) from None
+
+    async def answer(self, run: str, answers: Mapping[str, Any], *, by: Caller) -> int:
+        """Answer a workflow's questions by their ids, all of those named or none; how many still
+        wait. Raises AnswerRefusedError for a value that does not fit, AlreadyDecidedError,
+        NotPausedError, RunNotFoundError and ConfigError; the pause then stays as it was."""
+        house = self._open()
+        check_caller(by)
+        await self._row(run)
+        found = answered(run, waiting(await facts_of(house.store, run)), answers)
+        return await self._answered(run, found, by)
 
     async def cancel(
         self, run: str, *, reason: str | None = None, by: Caller | None = None
@@ -255,7 +278,7 @@ class App:
         house = self._open()
         await self._row(run)
         start, index = position(after)
-        projector = Projector(run)
+        projector = Projection(run)
         async for item in follow(house.store, house.bus, run):
             if isinstance(item, Passing):
                 yield item.event
@@ -267,21 +290,21 @@ class App:
                     return
 
     async def send(
-        self, run: str, message: str, *, by: Caller | None = None, id: str | None = None
+        self, run: str, message: Any, *, by: Caller | None = None, id: str | None = None
     ) -> None:
-        """Leave a message for a run that has not ended. An agent sees it before its next model
-        call, also one that was about to answer. The same `id` again is the same message.
-
-        Raises ConfigError, RunNotFoundError and RunEndedError.
+        """Leave a message for a run that has not ended: text for an agent, which sees it before
+        its next model call, also one that was about to answer; plain data for a workflow. The
+        same `id` again is the same message. Raises ConfigError, RunNotFoundError, RunEndedError.
         """
         house = self._open()
-        check_message(message)
         if by is not None:
             check_caller(by)
         if id is not None and not is_id(id):
             raise UserIdError(kind="message", value=id)
-        await self._row(run)
-        sent = Answer(value=user_message(message), by=by, at=self._now())
+        row = await self._row(run)
+        flow = is_flow(await facts_of(house.store, run))
+        value = sent_to(self._members.of(row.program), message, flow=flow)
+        sent = Answer(value=value, by=by, at=self._now())
         await house.client.send(run, sent, id or ids.new("message"))
 
     async def history(
@@ -293,7 +316,7 @@ class App:
         tenant: str | None = None,
     ) -> list[Message]:
         """Every message of a thread's ended runs, oldest first."""
-        house, found = self._open(), self._agents.find(agent)
+        house, found = self._open(), self._members.agent(agent)
         starting = Starting(user=user, tenant=tenant, thread=thread)
         return await said(house.store, starting.thread_key(thread_name(found)) or "")
 
@@ -335,18 +358,25 @@ class App:
         store = self._open().store
         facts = await facts_of(store, row.id)
         signals = await store.signals(row.id) if row.status == "paused" else ()
-        answered = {signal.key for signal in signals if signal.answer is not None}
-        return self._told(row, view(row, facts, answered))
+        taken = {signal.key for signal in signals if signal.answer is not None}
+        if is_flow(facts):
+            return self._told(row, flow_view(listed(row), facts, taken))
+        return self._told(row, view(row, facts, taken))
+
+    async def _answered(self, run: str, found: Mapping[str, Any], by: Caller) -> int:
+        now = self._now()
+        answers = {key: Answer(value=value, by=by, at=now) for key, value in found.items()}
+        return await self._open().client.answer(run, answers)
 
     def _told(self, row: RunRow, run: Run) -> Run:
         """The run with what keeps it from going on, if that is this App's to know."""
         if row.status != "queued":
             return run
-        reason = row.refused or self._agents.lacks(row.program)
+        reason = row.refused or self._members.lacks(row.program)
         return run if reason is None else replace(run, blocked_reason=reason)
 
     def _mine(self, run: str, row: RunRow | None) -> RunRow:
-        if row is None or not self._agents.covers(row.program):
+        if row is None or not self._members.covers(row.program):
             raise RunNotFoundError(run=run)
         return row
 

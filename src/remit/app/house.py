@@ -9,7 +9,9 @@ from datetime import timedelta
 
 from remit.agent.loop import AgentProgram
 from remit.agent.plan import DepsFactory
-from remit.app.roster import Roster
+from remit.app.roster import Member, Roster
+from remit.flow.program import WorkflowProgram
+from remit.flow.workflow import Workflow
 from remit.host.bus.memory import MemoryBus
 from remit.host.client import Client
 from remit.host.place import Place
@@ -63,14 +65,12 @@ class House:
         self.store = settings.store
         self.bus = MemoryBus()
         self._tasks = asyncio.TaskGroup()
-        driven = settings.roster if settings.work else Roster(())
-        programs = {
-            id(agent): AgentProgram(agent.plan(settings.grant, settings.deps)) for agent in driven
-        }
+        driven = settings.roster if settings.work else Roster()
+        programs = {id(member): _program(member, settings) for member in driven}
         self._programs = list(programs.values())
         place = Place(
             store=self.store,
-            programs={key: programs[id(agent)] for key, agent in driven.programs},
+            programs={key: programs[id(member)] for key, member in driven.programs},
             bus=self.bus,
             terms=settings.terms,
             clock=settings.clock,
@@ -113,6 +113,13 @@ class House:
     async def _drain_and_end(self) -> None:
         await self.worker.drain(DRAIN.total_seconds())
         await self.worker.stop()
+
+
+def _program(member: Member, settings: Settings) -> AgentProgram | WorkflowProgram:
+    """What drives the member's runs."""
+    if isinstance(member, Workflow):
+        return member.program()
+    return AgentProgram(member.plan(settings.grant, settings.deps))
 
 
 def _nothing() -> None:

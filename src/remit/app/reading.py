@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
-from remit.agent.state import conversation
-from remit.kernel.facts import decode
+from remit.agent.projection import Projector
+from remit.agent.state import conversation, derive
+from remit.flow.view import FlowProjector, is_flow, waiting
+from remit.kernel.facts import AnyFact, decode
 from remit.store.protocol import Store
 from remit.values.errors import ConfigError
+from remit.values.events import FactEvent
 from remit.values.messages import Message
+from remit.values.results import Pending
 
 _PLACE = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
+
+
+class Projection:
+    """Turns the facts of any run, in order, into events; its first fact tells whose it is."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._projector: Projector | FlowProjector | None = None
+
+    def advance(self, seq: int, fact: AnyFact) -> list[FactEvent]:
+        """The events of the next fact."""
+        if self._projector is None:
+            flow = is_flow([(seq, fact)])
+            self._projector = FlowProjector(self._run) if flow else Projector(self._run)
+        return self._projector.advance(seq, fact)
+
+
+def pending_calls(run: str, facts: Sequence[tuple[int, AnyFact]]) -> Mapping[str, Pending]:
+    """The calls that wait for a decision, by the keys of their questions."""
+    if not is_flow(facts):
+        return derive(run, facts).asks
+    return {key: one for key, one in waiting(facts).items() if isinstance(one, Pending)}
 
 
 async def said(store: Store, thread: str) -> list[Message]:

@@ -1,4 +1,4 @@
-"""The agents of an App, by name and version."""
+"""The agents and workflows of an App, by name and version."""
 
 from __future__ import annotations
 
@@ -6,62 +6,68 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from remit.agent.agent import Agent
+from remit.flow.workflow import Workflow
 from remit.tools.tool import Tool
 from remit.values.errors import ConfigError
 
 AnyAgent = Agent[Any, Any]
+Member = AnyAgent | Workflow
 
 
 class Roster:
-    """Agents that each have a name and a version of their own. Of several versions new runs take
+    """Members that each have a name and a version of their own. Of several versions new runs take
     the one that is listed last. Raises ConfigError for anything else."""
 
-    def __init__(self, agents: Iterable[AnyAgent]) -> None:
-        if isinstance(agents, str) or not isinstance(agents, Iterable):
-            raise ConfigError(f"agents= takes a list, like agents=[desk], not {agents!r}")
-        self._programs: dict[str, AnyAgent] = {}
-        self._newest: dict[str, AnyAgent] = {}
-        for agent in agents:
+    def __init__(self, agents: Iterable[AnyAgent] = (), workflows: Iterable[Workflow] = ()) -> None:
+        self._programs: dict[str, Member] = {}
+        self._newest: dict[str, Member] = {}
+        for agent in _listed("agents", "desk", agents):
             if not isinstance(agent, Agent):
                 raise ConfigError(f"{agent!r} is no Agent")
             self._add(agent)
+        for workflow in _listed("workflows", "onboard", workflows):
+            if not isinstance(workflow, Workflow):
+                raise ConfigError(f"{workflow!r} is no workflow: mark the function with @workflow")
+            self._add(workflow)
 
-    def _add(self, agent: AnyAgent) -> None:
-        for name in (agent.name, *agent.aliases):
-            key = f"{name}@{agent.version}"
+    def _add(self, member: Member) -> None:
+        for name in names_of(member):
+            key = f"{name}@{member.version}"
             if key in self._programs:
                 raise ConfigError(
-                    f"this App has two agents named {name!r} of version {agent.version!r}"
+                    f"this App has two members named {name!r} of version {member.version!r}"
                 )
-            self._programs[key] = agent
+            self._programs[key] = member
             found = self._newest.get(name)
-            if found is not None and found.name != agent.name:
-                raise ConfigError(f"{name!r} is an agent of this App and an alias of another")
-            self._newest[name] = agent
+            if found is not None and (found.name, type(found)) != (member.name, type(member)):
+                raise ConfigError(f"{name!r} names an agent of this App, and something else")
+            self._newest[name] = member
 
-    def __iter__(self) -> Iterator[AnyAgent]:
-        return iter({id(agent): agent for agent in self._programs.values()}.values())
+    def __iter__(self) -> Iterator[Member]:
+        return iter({id(member): member for member in self._programs.values()}.values())
 
     @property
-    def programs(self) -> Iterator[tuple[str, AnyAgent]]:
+    def agents(self) -> list[AnyAgent]:
+        """The agents alone, every version."""
+        return [member for member in self if isinstance(member, Agent)]
+
+    @property
+    def programs(self) -> Iterator[tuple[str, Member]]:
         """Every `name@version` whose runs are its own, earlier names included."""
         return iter(self._programs.items())
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Whose runs are its own; None, without agents, for everybody's."""
+        """Whose runs are its own; None, without members, for everybody's."""
         return tuple(self._newest) or None
 
     def known(self, name: str) -> tuple[str, ...]:
-        """The names under which an agent's runs are listed. Raises ConfigError for one that is
+        """The names under which a member's runs are listed. Raises ConfigError for one that is
         not its own."""
-        if not self._newest:
-            return (name,)
-        agent = self.find(name)
-        return (agent.name, *agent.aliases)
+        return names_of(self.find(name)) if self._newest else (name,)
 
     def covers(self, program: str) -> bool:
-        """Whether runs of `program` (`name@version`) are its own; without agents all are."""
+        """Whether runs of `program` (`name@version`) are its own; without members all are."""
         return not self._newest or program.partition("@")[0] in self._newest
 
     def lacks(self, program: str) -> str | None:
@@ -72,38 +78,68 @@ class Roster:
         here = ", ".join(sorted(key for key in self._programs if key.partition("@")[0] == name))
         return f"no process here drives version {version!r} of {name!r}; this App has {here}"
 
-    def find(self, agent: str | AnyAgent) -> AnyAgent:
-        """The agent of that name. Raises ConfigError where there is none, and for another agent
-        of the same name: what runs is the one that is here."""
-        if isinstance(agent, Agent):
-            if agent in self._programs.values():
-                return agent
-            if agent.name in self._newest:
+    def find(self, member: str | Member) -> Member:
+        """The member of that name. Raises ConfigError where there is none, and for another of the
+        same name: what runs is the one that is here."""
+        if not isinstance(member, str):
+            if isinstance(member, Agent | Workflow) and member in self._programs.values():
+                return member
+            name = getattr(member, "name", None)
+            if name in self._newest:
                 raise ConfigError(
-                    f"this App has another agent named {agent.name!r}, and that one would run:"
+                    f"this App has another agent named {name!r}, and that one would run:"
                     " give the agent to an App of its own, or change its name"
                 )
-        name = agent.name if isinstance(agent, Agent) else agent
-        found = self._newest.get(name) if isinstance(name, str) else None
+            raise self._unknown(name or member)
+        found = self._newest.get(member)
         if found is None:
-            known = ", ".join(sorted(self._newest)) or "none"
-            raise ConfigError(f"this App has no agent {name!r}; it has: {known}")
+            raise self._unknown(member)
         return found
 
+    def agent(self, agent: str | AnyAgent) -> AnyAgent:
+        """As `find`, for what only an agent can do."""
+        found = self.find(agent)
+        if not isinstance(found, Agent):
+            raise ConfigError(f"{found.name!r} is a workflow, and this is for agents alone")
+        return found
+
+    def of(self, program: str) -> Member | None:
+        """Whose run one of `program` is: that version, or else the newest."""
+        return self._programs.get(program) or self._newest.get(program.partition("@")[0])
+
     def tool(self, program: str, name: str) -> Tool:
-        """A tool of the agent whose run is of `program`, to check edited arguments with."""
-        found = self._programs.get(program) or self._newest.get(program.partition("@")[0])
-        for tool in found.tools if found else ():
-            if tool.name == name:
-                return tool
-        raise ConfigError(f"this App has no tool {name!r} to check edited arguments with")
+        """A tool of the agent whose run is of `program`, or that works in such a workflow, to
+        check edited arguments with."""
+        member = self.of(program)
+        agents = [member] if isinstance(member, Agent) else self.agents
+        found = {id(tool): tool for agent in agents for tool in agent.tools if tool.name == name}
+        if len(found) == 1:
+            return found.popitem()[1]
+        raise ConfigError(
+            f"this App has {len(found) or 'no'} tools {name!r} to check edited arguments with"
+        )
+
+    def _unknown(self, name: object) -> ConfigError:
+        known = ", ".join(sorted(self._newest)) or "none"
+        return ConfigError(f"this App has no agent or workflow {name!r}; it has: {known}")
 
 
-def thread_name(agent: AnyAgent) -> str:
-    """The agent's name in its threads' keys: the first that it had."""
-    return agent.aliases[0] if agent.aliases else agent.name
+def names_of(member: Member) -> tuple[str, ...]:
+    """A member's name, and those that it had before."""
+    return (member.name, *(member.aliases if isinstance(member, Agent) else ()))
 
 
-def key_of(agent: AnyAgent) -> str:
-    """The program of the agent's new runs."""
-    return f"{agent.name}@{agent.version}"
+def thread_name(member: Member) -> str:
+    """The member's name in its threads' keys: the first that it had."""
+    return next(iter(names_of(member)[1:]), member.name)
+
+
+def key_of(member: Member) -> str:
+    """The program of the member's new runs."""
+    return f"{member.name}@{member.version}"
+
+
+def _listed(what: str, example: str, members: object) -> Iterable[Any]:
+    if isinstance(members, str) or not isinstance(members, Iterable):
+        raise ConfigError(f"{what}= takes a list, like {what}=[{example}], not {members!r}")
+    return members

@@ -53,7 +53,7 @@ async def app(name: str) -> Opened | Finding:
         )
     if not isinstance(made, App):
         raise ConfigError(f"{name} is {type(made).__name__} and no App: name an App, or a function")
-    return Opened(list(made._agents), made._store)
+    return Opened(made.agents, made.store)
 
 
 def store(address: str, clock: Clock) -> Store | Finding:

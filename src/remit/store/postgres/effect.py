@@ -98,7 +98,8 @@ class Effects:
             (refused,) = await self._carried_out(connection, journal.refusal(self._sql, item))
             await _rows(connection, self._sql("leave", path=path))
             if refused is not None:
-                return refused
+                missed: Outcome = refused
+                return missed
             bodies = await _done(connection, work)
             await self._return_to(connection, begun)
             whole = msgspec.structs.replace(item, entries=(*item.entries, *bodies))
