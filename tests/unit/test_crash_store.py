@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from remit.store.memory import MemoryStore
+from remit.store.money import LedgerQuery
 from remit.store.protocol import Store
 from remit.store.records import Query
 from remit.testing.clock import ManualClock
@@ -70,6 +71,7 @@ CALLS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "close": lambda store: store.close(),
     "create": lambda store: store.create(a_run()),
     "claim": lambda store: store.claim("w", [PROGRAM], format=1),
+    "next_due": lambda store: store.next_due([PROGRAM]),
     "beat": lambda store: store.beat("w", 1),
     "release": lambda store: store.release("w", "r", 1),
     "append": lambda store: store.append([]),
@@ -82,11 +84,19 @@ CALLS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "deliver": lambda store: store.deliver("r", {}, "d"),
     "signals": lambda store: store.signals("r"),
     "cancel": lambda store: store.cancel("r", b"", 1, b""),
+    "send": lambda store: store.send("r", b"", "m"),
     "sweep": lambda store: store.sweep(),
+    "meters": lambda store: store.meters([]),
+    "usage": lambda store: store.usage(LedgerQuery()),
+    "delete_before": lambda store: store.delete_before(0),
+    "forget": lambda store: store.forget("u", None),
 }
 NOT_COUNTED = {
     "open",
     "close",
+    "next_due",
+    "meters",
+    "usage",
     "beat",
     "read",
     "lineage",

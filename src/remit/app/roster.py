@@ -35,7 +35,7 @@ class Roster:
             key = f"{name}@{member.version}"
             if key in self._programs:
                 raise ConfigError(
-                    f"this App has two members named {name!r} of version {member.version!r}"
+                    f"this App has two agents named {name!r} of version {member.version!r}"
                 )
             self._programs[key] = member
             found = self._newest.get(name)
