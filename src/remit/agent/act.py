@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -21,7 +21,7 @@ from remit.kernel.run import ActiveRun
 from remit.tools.abandoned import Abandoned
 from remit.tools.approval import asks, digest
 from remit.tools.arguments import ArgumentsError
-from remit.tools.context import Life, ToolContext
+from remit.tools.context import ToolContext
 from remit.tools.execute import Outcome, execute
 from remit.tools.patience import patiently
 from remit.tools.tool import Tool
@@ -54,7 +54,6 @@ class Ready(msgspec.Struct, frozen=True):
 
     tool: Tool
     checked: Any
-    context: Any
 
 
 Gate = Ready | Ask | ToolMessage
@@ -131,7 +130,9 @@ class Actor:
                 await self._run.step(name, partial(_same, gate), ToolMessage)
             case Ready():
                 await self._outwait(gate.tool, turn)
-                await self._run.step(name, partial(self._execute, name, call, gate), ToolMessage)
+                await self._run.step(
+                    name, partial(self._execute, name, turn, call, gate), ToolMessage
+                )
         return None
 
     async def _doubt(self, name: str, turn: int, call: Call) -> Ask | ToolMessage | None:
@@ -161,14 +162,16 @@ class Actor:
             checked = tool.check(call.arguments)
         except ArgumentsError as error:
             return _error(call, str(error))
-        context = self._context(turn, call)
         answered = self._run.answer(name)
         if answered is not None:
             decision = codec.convert(answered.value, Decision)
-            return _decided(decision, call, tool) or Ready(tool, checked, context)
+            return _decided(decision, call, tool) or Ready(tool, checked)
+        if tool.approval == "never":
+            return Ready(tool, checked)
+        context = self._context(turn, call)
         why = await asks(tool, checked, context, clock=self._run.clock, abandoned=self._abandoned)
         if why is None:
-            return Ready(tool, checked, context)
+            return Ready(tool, checked)
         shown = tool.canonical(call.arguments)
         asked = Pending(
             id=call.id,
@@ -179,7 +182,7 @@ class Actor:
         )
         return Ask(name, asked)
 
-    async def _execute(self, name: str, call: Call, ready: Ready) -> ToolMessage:
+    async def _execute(self, name: str, turn: int, call: Call, ready: Ready) -> ToolMessage:
         run, tool = self._run, ready.tool
         # What was once begun is seen through, where it cannot be begun again elsewhere.
         check = run.check
@@ -190,7 +193,7 @@ class Actor:
         deadline = None if tool.seconds is None else run.clock.steady() + tool.seconds
 
         async def attempt() -> Outcome:
-            context = msgspec.structs.replace(ready.context, deadline=deadline, life=Life())
+            context = self._context(turn, call, deadline)
             try:
                 return await execute(
                     tool,
@@ -218,7 +221,7 @@ class Actor:
         self._time.extend(self._run.rest(longest))
         await self._run.outwait(longest)
 
-    def _context(self, turn: int, call: Call) -> ToolContext[Any]:
+    def _context(self, turn: int, call: Call, deadline: float | None = None) -> ToolContext[Any]:
         run = self._run
         return ToolContext(
             run_id=run.id,
@@ -231,26 +234,29 @@ class Actor:
             attempt=run.attempt,
             lease_token=run.tenure.token,
             deps=self._deps,
-            report=self._report(turn, call),
+            deadline=deadline,
+            report=partial(self._report, turn, call, count()),
         )
 
-    def _report(self, turn: int, call: Call) -> Callable[[str | None, float | None], None]:
-        numbers, attempt = count(), self._run.attempt
-
-        def tell(text: str | None, fraction: float | None) -> None:
-            self._run.show(
-                ToolProgressEvent(
-                    turn=turn,
-                    attempt=attempt,
-                    delta_id=next(numbers),
-                    call_id=call.id,
-                    text=text,
-                    fraction=fraction,
-                )
+    def _report(
+        self,
+        turn: int,
+        call: Call,
+        numbers: Iterator[int],
+        text: str | None,
+        fraction: float | None,
+    ) -> None:
+        self._run.show(
+            ToolProgressEvent(
+                turn=turn,
+                attempt=self._run.attempt,
+                delta_id=next(numbers),
+                call_id=call.id,
+                text=text,
+                fraction=fraction,
             )
-            self._news.set()
-
-        return tell
+        )
+        self._news.set()
 
     def _unknown(self, call: Call) -> ToolMessage:
         names = ", ".join(self._plan.tools) or "none"

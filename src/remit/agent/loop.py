@@ -78,17 +78,21 @@ class AgentProgram:
         past = await _past(run, asked)
         actor = Actor(plan, self.abandoned, run)
         drive = _Drive(plan, self._specs, run, state, past, actor)
+        budget = plan.budget
+        timed = budget.limit_seconds is not None
         try:
             while True:
                 state.catch_up(run.facts)
-                move = next_move(state, plan.budget)
+                move = next_move(state, budget)
                 if isinstance(move, Think):
                     # What somebody sends is seen before the next model call.
                     await run.take_news()
                     state.catch_up(run.facts)
                 if isinstance(move, End):
                     return _outcome(state, move.finish)
-                if not await drive.in_time(move):
+                if not timed:
+                    await drive.make(move, Time(None))
+                elif not await drive.in_time(move):
                     return _outcome(state, "seconds")
         finally:
             # What was recorded until an error, a pause or the end of the time counts, too.
@@ -110,19 +114,18 @@ class _Drive:
         """Make the move; False if the budget's time ended before it."""
         limit = self.plan.budget.limit_seconds
         time = Time(None if limit is None else max(limit - self.state.seconds, 0.0))
-        if time.limit is None:
-            await self._make(move, time)
-            return True
+        assert time.limit is not None
         try:
             async with time.limit:
-                await self._make(move, time)
+                await self.make(move, time)
         except TimeoutError:
             if not time.limit.expired():
                 raise
             return False
         return True
 
-    async def _make(self, move: Think | Act, time: Time) -> None:
+    async def make(self, move: Think | Act, time: Time) -> None:
+        """Make the move."""
         plan, run, state = self.plan, self.run, self.state
         match move:
             case Think():

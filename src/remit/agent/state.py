@@ -46,12 +46,13 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 StepValue = ModelAnswer | ToolMessage
+_LIVE = (ModelAnswer, ToolMessage)
 
 
 def step_value(fact: Stepped) -> StepValue | None:
     """What an agent's step gave, live or decoded; None for what this version cannot read."""
     value = fact.value
-    if isinstance(value, ModelAnswer | ToolMessage):
+    if isinstance(value, _LIVE):
         return value
     try:
         found: StepValue = msgspec.convert(value, StepValue)
@@ -186,7 +187,7 @@ class AgentState:
             self.messages.append(message)
 
     def _complete_turn(self) -> None:
-        self.messages.extend(self.results[call.id] for call in self.open_calls)
+        self.messages.extend([self.results[call.id] for call in self.open_calls])
         self.open_calls, self.results = (), {}
         self._thinking_ms += self._acting_ms
         self._acting_ms = 0

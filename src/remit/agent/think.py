@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 from itertools import count
+from types import AsyncGeneratorType
 from typing import Any
 
 import msgspec
@@ -23,6 +25,7 @@ from remit.values.messages import AssistantMessage
 from remit.values.usage import Usage
 
 _BYTES_A_TOKEN = 4
+_SHOWN = (TextChunk, ReasoningChunk)
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -37,9 +40,7 @@ async def think(run: ActiveRun, turn: int, model: Model, request: ModelRequest) 
     Raises ProviderError or ConnectionFailedError; nothing is then recorded.
     """
 
-    async def ask() -> ModelAnswer:
-        return await _ask(run, turn, model, request)
-
+    ask = partial(_ask, run, turn, model, request)
     return await run.step(step_name(turn), ask, ModelAnswer)
 
 
@@ -49,7 +50,7 @@ async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -
     try:
         async for chunk in stream:
             assembly.add(chunk)
-            if not isinstance(chunk, TextChunk | ReasoningChunk):
+            if not isinstance(chunk, _SHOWN):
                 continue
             kind = TextEvent if isinstance(chunk, TextChunk) else ReasoningEvent
             run.show(kind(turn=turn, attempt=attempt, delta_id=next(deltas), text=chunk.text))
@@ -59,7 +60,8 @@ async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -
         # Another store's; passed on it would be taken for the failure of the run's own.
         raise ProviderError(message=str(error)) from error
     finally:
-        if isinstance(stream, AsyncGenerator):
+        # The plain type first: asking the abstract one costs as much as a whole piece.
+        if isinstance(stream, (AsyncGeneratorType, AsyncGenerator)):
             await stream.aclose()
     assembly.close()
     return ModelAnswer(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from remit.host.bus.memory import Passing, Recorded
+from remit.host.bus.memory import Passing
 from remit.host.place import Place
 from remit.kernel import recovery
 from remit.kernel.facts import Answered, AnyFact, Received, decode
@@ -282,8 +282,7 @@ class Executor:
         return [[decode(entry.body) for entry in entries] for entries in journals]
 
     def _tell(self, seq: int, body: bytes) -> None:
-        if self._place.bus.is_read(self.claim.run):
-            self._place.bus.publish(self.claim.run, Recorded(seq, decode(body)))
+        self._place.bus.publish_body(self.claim.run, seq, body)
 
     def _show(self, event: Any) -> None:
         self._place.bus.publish(self.claim.run, Passing(event, self._journal.seq))

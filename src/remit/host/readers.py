@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-from remit.host.bus.memory import Hint, Item, MemoryBus, Passing, Recorded
+from remit.host.bus.memory import Hint, MemoryBus, Passing, Recorded
 from remit.kernel.facts import AnyFact, Finished, Paused, decode
 from remit.store.protocol import Store
 from remit.store.records import ENDED, RunRow
@@ -55,7 +55,7 @@ async def facts_of(store: Store, run: str) -> list[tuple[int, AnyFact]]:
 
 async def settled(store: Store, bus: MemoryBus, run: str) -> RunRow | None:
     """The run's row once it has ended or waits for people; None if there is no such run."""
-    with bus.subscribe(run, _may_settle) as news:
+    with bus.subscribe(run, follows=False) as news:
         while True:
             row = await store.get(run)
             if row is None or row.status in ENDED or await _waits_for_people(store, row):
@@ -72,17 +72,6 @@ async def _waits_for_people(store: Store, row: RunRow) -> bool:
             case Paused(asks=(), listens=False):
                 return False
     return True
-
-
-def _may_settle(item: Item) -> bool:
-    """Whether the run's status may be another after `item`."""
-    match item:
-        case Recorded(_, fact):
-            return isinstance(fact, Finished | Paused)
-        case Passing():
-            return False
-        case Hint():
-            return True
 
 
 class Watcher:

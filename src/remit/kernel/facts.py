@@ -100,6 +100,7 @@ class Unknown(msgspec.Struct, frozen=True):
 
 AnyFact = Asked | Stepped | Started | Paused | Answered | Received | Finished | Unknown
 _Known = Asked | Stepped | Started | Paused | Answered | Received | Finished
+_STEP = b'{"t":"step",'
 
 
 def format_of(fact: AnyFact) -> int:
@@ -113,6 +114,11 @@ def format_of(fact: AnyFact) -> int:
             return 2 if fact.due is not None or fact.listens else 1
         case _:
             return 1
+
+
+def is_step(body: bytes) -> bool:
+    """Whether an entry's body begins as a step's, which is told without reading it."""
+    return body.startswith(_STEP)
 
 
 def decode(body: bytes) -> AnyFact:

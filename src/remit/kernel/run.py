@@ -194,7 +194,10 @@ class ActiveRun:
         started = self.clock.steady()
         value = await make()
         took = round((self.clock.steady() - started) * 1000)
-        await self.record(Stepped(name=name, value=value, took=took, at=self.now()))
+        fact = Stepped(name=name, value=value, took=took, at=self.now())
+        self.hear(await self._journal.record(fact), fact)
+        if self.settle is not None:
+            await self.settle()
         return value
 
     def pause(

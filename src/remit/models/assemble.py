@@ -27,8 +27,12 @@ _PIECES = (
     "yield TextChunk(text), ReasoningChunk(text), CallChunk(index, name, arguments as JSON text),"
     " UsageChunk(Usage(…)) and StopChunk('end', 'calls', 'length' or 'refusal')"
 )
-_Ending = tuple[Stop, Usage | None]
 _decode = msgspec.json.Decoder().decode
+
+
+class _Ending(msgspec.Struct, array_like=True):
+    stop: Stop
+    usage: Usage | None
 
 
 class RawCall(NamedTuple):
@@ -89,7 +93,7 @@ class Assembly:
             elif part.kind == "text" and text:
                 self.parts.append(Text(text))
             elif part.kind == "reasoning" and (text or part.signature):
-                if not isinstance(part.signature, str | None):
+                if part.signature is not None and not isinstance(part.signature, str):
                     raise TypeError("a signature is text")
                 self.parts.append(Reasoning(text, part.signature))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Generator
 from typing import Any, Protocol
 
 from remit.values.clock import Clock, SystemClock
@@ -61,7 +62,7 @@ class Attempt:
         """Wait until it is over, at most `seconds` of the clock; whether it is."""
         if not self.over:
             # A quick one ends while the loop goes round once, and then no alarm need be set.
-            await asyncio.sleep(0)
+            await _a_round()
         if self.over:
             return True
         self.waiter = waiter = self.loop.create_future()
@@ -82,6 +83,12 @@ class Attempt:
             _wake(self.waiter)
         if self.on_end is not None:
             self.on_end(self)
+
+
+@types.coroutine
+def _a_round() -> Generator[None, None, None]:
+    """Wait until the loop has gone round once."""
+    yield
 
 
 def _alarm(clock: Clock, seconds: float, waiter: asyncio.Future[None]) -> Alarm:

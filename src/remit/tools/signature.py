@@ -52,12 +52,14 @@ class Signature:
         Before it, the arguments with their JSON strings parsed; None where there are no such.
         Raises ArgumentsError where they do not fit.
         """
-        from pydantic import ValidationError
-
         try:
             # Strict first: it tells "5" from 5, so that what a person approves is what runs.
             return None, self._read(body, strict=True)
-        except ValidationError:
+        except ValueError as error:
+            from pydantic import ValidationError
+
+            if not isinstance(error, ValidationError):
+                raise
             arguments, _ = parse_strings(codec.decode(body, dict), self._strict_problems)
         try:
             return arguments, self._read(codec.encode(arguments), strict=None)

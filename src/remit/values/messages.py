@@ -33,12 +33,12 @@ class AssistantMessage(
     @property
     def text(self) -> str:
         """All text of the message, without its reasoning."""
-        return "".join(part.text for part in self.content if isinstance(part, Text))
+        return "".join([part.text for part in self.content if isinstance(part, Text)])
 
     @property
     def calls(self) -> tuple[Call, ...]:
         """The tool calls, in order."""
-        return tuple(part for part in self.content if isinstance(part, Call))
+        return tuple([part for part in self.content if isinstance(part, Call)])
 
 
 class ToolMessage(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool", tag_field="t"):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
-from remit.kernel.facts import AnyFact
+from remit.kernel.facts import AnyFact, Finished, Paused, decode, is_step
 from remit.values.errors import ConfigError
 
 ROOM = 1024
@@ -41,17 +41,16 @@ class Subscription:
     """One reader's bounded queue. A reader that stops reading loses what it could not take, and
     is told with a Hint to read the store again."""
 
-    def __init__(self, room: int = ROOM, wants: Callable[[Item], bool] | None = None) -> None:
-        self._wants = wants
+    def __init__(self, room: int = ROOM, *, follows: bool = True) -> None:
+        self.follows = follows
+        """Whether every item is wanted, or only what may mean that the run has settled."""
         self._items: deque[Item] = deque()
         self._room = room
         self._ready = asyncio.Event()
         self._closed = False
 
     def put(self, item: Item) -> None:
-        """Queue `item`, if the reader wants it."""
-        if self._wants is not None and not self._wants(item):
-            return
+        """Queue `item`."""
         if len(self._items) >= self._room:
             self._items.clear()
             item = Hint()
@@ -82,14 +81,30 @@ class MemoryBus:
         self._closed = False
 
     def publish(self, run: str, item: Item) -> None:
-        """Hand `item` to everyone who reads `run`."""
+        """Hand `item` to everyone who reads `run` and wants it."""
         readers = self._readers.get(run)
         if not readers:
             return
+        settles = isinstance(item, Hint)
         if isinstance(item, Recorded):
             self._told[run] = item.seq
+            settles = isinstance(item.fact, Finished | Paused)
         for reader in readers:
-            reader.put(item)
+            if settles or reader.follows:
+                reader.put(item)
+
+    def publish_body(self, run: str, seq: int, body: bytes) -> None:
+        """`publish` the fact that is stored as `body`, which is read where somebody wants it."""
+        readers = self._readers.get(run)
+        if not readers:
+            return
+        self._told[run] = seq
+        settles = not is_step(body)
+        wanting = [reader for reader in readers if settles or reader.follows]
+        if wanting:
+            item = Recorded(seq, decode(body))
+            for reader in wanting:
+                reader.put(item)
 
     def is_read(self, run: str) -> bool:
         """Whether somebody reads `run`."""
@@ -111,11 +126,10 @@ class MemoryBus:
         return tuple(self._readers)
 
     @contextmanager
-    def subscribe(
-        self, run: str, wants: Callable[[Item], bool] | None = None
-    ) -> Iterator[Subscription]:
-        """A subscription, for as long as the block lasts, to what the reader `wants`."""
-        reader = Subscription(wants=wants)
+    def subscribe(self, run: str, *, follows: bool = True) -> Iterator[Subscription]:
+        """A subscription, for as long as the block lasts: to everything, or without `follows`
+        to what may mean that the run waits or has ended."""
+        reader = Subscription(follows=follows)
         if self._closed:
             reader.close()
         self._readers.setdefault(run, []).append(reader)
