@@ -25,6 +25,11 @@ class Checkpoints:
         self._lock = os.open(f"{path}-checkpoint", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
         self._pages = 0
 
+    @property
+    def near(self) -> bool:
+        """Whether a small commit may be followed by a checkpoint."""
+        return self._pages >= _PAGES - 10 * _PAGES_A_WRITE
+
     def reserve(self, writes: int, size: int) -> bool:
         """Note what is about to be committed. True if a checkpoint is to follow the commit; the
         lock is then held until `run`, or `abandon`."""

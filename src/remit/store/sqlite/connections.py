@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
 from remit.store.sqlite.faults import explained, patiently
+from remit.store.sqlite.intake import Intake
 from remit.store.sqlite.lane import Lane, Order, Outcome
 from remit.store.sqlite.moment import Moment
 from remit.store.sqlite.others import Others
@@ -22,7 +23,8 @@ _BYTES_A_COMMIT = 1_000_000
 
 
 class Connections:
-    """Work for the database: writes and long reads each on a thread of their own."""
+    """Work for the database: writes and long reads each on a thread of their own, where that is
+    needed."""
 
     # On the loop's thread a short read takes 6 µs instead of 110, but a long one (the lineage of
     # a thread, a body of 3 MB: 7 ms) would stop every run of the process.
@@ -62,7 +64,9 @@ class Connections:
 
     def write(self, work: Work[T], size: int, news: bool) -> asyncio.Future[T]:
         """What `work` gives, in a transaction that is durable when this is done."""
-        return _ordered(self._writer, work, size, news)
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._intake.take(Order(work, future, size, news))
+        return future
 
     def write_alone(self, work: Work[T], size: int) -> asyncio.Future[T]:
         """As `write`, in a transaction that nothing else is in."""
@@ -72,7 +76,9 @@ class Connections:
 
     def read(self, work: Work[T]) -> asyncio.Future[T]:
         """What `work` gives."""
-        return _ordered(self._reader, work)
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._reader.take([Order(work, future)])
+        return future
 
     async def look(self, work: Work[T]) -> T:
         """What `work`, which reads a few rows by their keys, gives: here and now if it can."""
@@ -89,6 +95,7 @@ class Connections:
         """Finish what waits, then let go of the file."""
         self._watching.close()
         await self._reader.stop(self._reading.close)
+        self._intake.hand_over()
         await self._writer.stop(self._writing.close)
 
     def _start(self, told: Callable[[Sequence[Outcome]], None]) -> None:
@@ -100,6 +107,7 @@ class Connections:
             orders=_ORDERS_A_COMMIT,
             size=_BYTES_A_COMMIT,
         )
+        self._intake = Intake(self._writer, self._writing, told)
 
     def _carry_out_reads(self, orders: Sequence[Order[Any]]) -> list[Outcome]:
         return [self._read(order) for order in orders]
@@ -110,9 +118,3 @@ class Connections:
         except Exception as error:
             return order, None, explained(error, self._path)
         return order, value, None
-
-
-def _ordered(lane: Lane, work: Work[T], size: int = 0, news: bool = False) -> asyncio.Future[T]:
-    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    lane.take(Order(work, future, size, news))
-    return future

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -46,13 +46,20 @@ class Lane:
         self._told = told
         self._orders = orders
         self._size = size
-        self._waiting: queue.SimpleQueue[Order[Any] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Sequence[Order[Any]] | None] = queue.SimpleQueue()
+        self._left: deque[Order[Any]] = deque()
         self._stopped = False
         self._last: Order[None] | None = None
         threading.Thread(target=self._work, name=name, daemon=True).start()
 
-    def take(self, order: Order[Any]) -> None:
-        self._waiting.put(order)
+    @property
+    def waits(self) -> bool:
+        """Whether there is something that the thread has not begun."""
+        return bool(self._left) or not self._waiting.empty()
+
+    def take(self, orders: Sequence[Order[Any]]) -> None:
+        """Have `orders` carried out; the thread is woken once for all of them."""
+        self._waiting.put(orders)
 
     async def stop(self, last: Callable[[], None]) -> None:
         """Carry out what waits, then `last`, and take nothing more."""
@@ -61,25 +68,31 @@ class Lane:
         await self._last.future
 
     def _work(self) -> None:
-        while self._last is None or not self._stopped:
-            orders = self._next()
-            if orders:
-                _tell(self._outcomes(orders), self._told)
+        while orders := self._next():
+            _tell(self._outcomes(orders), self._told)
+        assert self._last is not None
         _tell([_outcome(self._last)], self._told)
 
     def _next(self) -> list[Order[Any]]:
         """All orders that wait, at least one, unless the lane is to stop."""
+        self._fetch(block=not self._left and not self._stopped)
         orders: list[Order[Any]] = []
         size = 0
-        with suppress(queue.Empty):
-            while len(orders) < self._orders and size <= self._size:
-                order = self._waiting.get(block=not orders)
-                if order is None:
-                    self._stopped = True
-                    break
-                orders.append(order)
-                size += order.size
+        while self._left and len(orders) < self._orders and size <= self._size:
+            orders.append(self._left.popleft())
+            size += orders[-1].size
         return orders
+
+    def _fetch(self, block: bool) -> None:
+        """Take in all that was given; with `block` wait for something."""
+        with suppress(queue.Empty):
+            while not self._stopped:
+                given = self._waiting.get(block=block)
+                block = False
+                if given is None:
+                    self._stopped = True
+                else:
+                    self._left.extend(given)
 
     def _outcomes(self, orders: Sequence[Order[Any]]) -> Sequence[Outcome]:
         try:
@@ -103,10 +116,11 @@ def _tell(outcomes: Sequence[Outcome], told: Callable[[Sequence[Outcome]], None]
     for loop, theirs in by_loop.items():
         # A loop that is closed has nobody left who waits.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle, theirs, told)
+            loop.call_soon_threadsafe(settle, theirs, told)
 
 
-def _settle(outcomes: Sequence[Outcome], told: Callable[[Sequence[Outcome]], None]) -> None:
+def settle(outcomes: Sequence[Outcome], told: Callable[[Sequence[Outcome]], None]) -> None:
+    """Give each caller its value or its error; on the callers' loop."""
     for order, value, error in outcomes:
         if order.future.done():
             continue

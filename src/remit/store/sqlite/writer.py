@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -11,6 +13,7 @@ from remit.store.sqlite.checkpoint import Checkpoints
 from remit.store.sqlite.faults import explained, passes, patiently
 from remit.store.sqlite.lane import Order, Outcome
 from remit.store.sqlite.moment import Moment
+from remit.store.sqlite.pace import Pace
 
 
 class Writer:
@@ -25,6 +28,8 @@ class Writer:
         self._patience = patience
         self._checkpoints = Checkpoints(path)
         self._version = self._data_version()
+        self._at_work = threading.Lock()
+        self.pace = Pace()
         self.commits = 0
         """How many transactions were committed here."""
         self.others = 0
@@ -37,7 +42,7 @@ class Writer:
             groups = [together, *([order] for order in orders if order.alone)]
             return [outcome for group in groups if group for outcome in self.carry_out(group)]
         try:
-            values = patiently(lambda: self._commit(orders), self._patience)
+            values = patiently(lambda: self._in_turn(orders), self._patience)
         except Exception as error:
             if len(orders) == 1 or passes(error):
                 # Still locked after all that patience: the same for everyone who waits.
@@ -46,9 +51,30 @@ class Writer:
             return [outcome for order in orders for outcome in self.carry_out([order])]
         return [(order, value, None) for order, value in zip(orders, values, strict=True)]
 
+    def carry_out_now(self, order: Order[Any]) -> Outcome | None:
+        """`carry_out` for one order; None, with nothing done, where that would take time."""
+        if self._checkpoints.near or not self._at_work.acquire(blocking=False):
+            return None
+        began = time.monotonic()
+        try:
+            (value,) = self._commit([order])
+        except Exception as error:
+            return None if passes(error) else (order, None, explained(error, self._path))
+        finally:
+            self._at_work.release()
+            self.pace.note(time.monotonic() - began, on_loop=True)
+        return order, value, None
+
     def close(self) -> None:
         self._db.close()
         self._checkpoints.close()
+
+    def _in_turn(self, orders: Sequence[Order[Any]]) -> list[Any]:
+        with self._at_work:
+            began = time.monotonic()
+            values = self._commit(orders)
+            self.pace.note(time.monotonic() - began, on_loop=False)
+            return values
 
     def _commit(self, orders: Sequence[Order[Any]]) -> list[Any]:
         self._db.execute("BEGIN IMMEDIATE")
