@@ -28,7 +28,9 @@ class AgentInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str | None = None
 
 
-class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True, tag="answer", tag_field="t"):
+class ModelAnswer(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag="answer", tag_field="t", gc=False
+):
     """What a model's step gave: its message, what it used, and why it stopped."""
 
     message: AssistantMessage
@@ -54,11 +56,17 @@ def step_value(fact: Stepped) -> StepValue | None:
     value = fact.value
     if isinstance(value, _LIVE):
         return value
+    # One kind at a time: a union's table would be built anew for each value.
     try:
-        found: StepValue = msgspec.convert(value, StepValue)
+        match value:
+            case {"t": "answer"}:
+                return msgspec.convert(value, ModelAnswer)
+            case {"t": "tool"}:
+                return msgspec.convert(value, ToolMessage)
+            case _:
+                return None
     except msgspec.ValidationError:
         return None
-    return found
 
 
 class AgentState:

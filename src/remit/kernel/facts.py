@@ -1,6 +1,7 @@
 """The facts that a run's journal holds, each stored as one entry.
 
-Tags and field names are on disk for good: fields are only added, with a default.
+Tags and field names are on disk for good: fields are only added, with a default. What they hold
+is data, in which nothing can lead back to them: hence `gc=False`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from remit.values.identity import Caller
 from remit.values.results import Finish, Status
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="t"):
+class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="t", gc=False):
     """One thing that happened. `at` is milliseconds since 1970, by the writer's clock."""
 
     at: int

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -46,7 +45,7 @@ class InTask:
         self.call = call
         self.threads = threads
         self.leash: Leash | None = None
-        self.task = _begun(attempt.loop, self._run())
+        self.task = attempt.loop.create_task(self._run())
 
     async def _run(self) -> None:
         try:
@@ -73,13 +72,6 @@ class InTask:
         if self.leash is None and isinstance(self.call, Given):
             self.call.close()
         self.attempt.settle(None, asyncio.CancelledError())
-
-
-def _begun(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """A task of `work`; where Python can do that it has begun by now, and is perhaps done."""
-    if sys.version_info >= (3, 12):
-        return asyncio.Task(work, loop=loop, eager_start=True)
-    return loop.create_task(work)
 
 
 class OnThread:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 
-class Part(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="t"):
+class Part(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="t", gc=False):
     """One part of a message."""
 
 

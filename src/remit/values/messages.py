@@ -1,4 +1,8 @@
-"""A conversation's messages."""
+"""A conversation's messages.
+
+They hold data, in which nothing can lead back to them: `gc=False` spares the collector, which
+would otherwise walk every message of every live run.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,9 @@ from remit.values.content import Call, Reasoning, Text
 ResultStatus = Literal["ok", "error", "timeout", "denied", "refused", "not_run"]
 
 
-class UserMessage(msgspec.Struct, frozen=True, omit_defaults=True, tag="user", tag_field="t"):
+class UserMessage(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag="user", tag_field="t", gc=False
+):
     """What a person, or the app for them, said."""
 
     content: tuple[Text, ...]
@@ -23,7 +29,7 @@ class UserMessage(msgspec.Struct, frozen=True, omit_defaults=True, tag="user", t
 
 
 class AssistantMessage(
-    msgspec.Struct, frozen=True, omit_defaults=True, tag="assistant", tag_field="t"
+    msgspec.Struct, frozen=True, omit_defaults=True, tag="assistant", tag_field="t", gc=False
 ):
     """What a model said and asked for, its parts in the order in which they came."""
 
@@ -41,7 +47,9 @@ class AssistantMessage(
         return tuple([part for part in self.content if isinstance(part, Call)])
 
 
-class ToolMessage(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool", tag_field="t"):
+class ToolMessage(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag="tool", tag_field="t", gc=False
+):
     """The result of one call, as the model reads it."""
 
     call_id: str

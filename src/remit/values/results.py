@@ -29,7 +29,7 @@ Finish = Literal[
 ENDED: frozenset[Status] = frozenset({"succeeded", "failed", "cancelled"})
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One model call of a run and the tool calls that it asked for."""
 
     number: int

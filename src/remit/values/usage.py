@@ -9,7 +9,7 @@ import msgspec
 from remit.values.exact import add
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Tokens and cost of one or more model calls.
 
     `input_tokens` is all of the input; `cache_read_tokens` and `cache_write_tokens` are parts of

@@ -83,7 +83,9 @@ class Connections:
     async def look(self, work: Work[T]) -> T:
         """What `work`, which reads a few rows by their keys, gives: here and now if it can."""
         try:
-            return work(self._watching, self._now())
+            with self._writing.idle() as idle:
+                # Whose pages are at hand; another's are read anew after each commit.
+                return work(idle or self._watching, self._now())
         except sqlite3.Error:
             return await self.read(work)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from remit.store.sqlite.checkpoint import Checkpoints
@@ -64,6 +64,17 @@ class Writer:
             self._at_work.release()
             self.pace.note(time.monotonic() - began, on_loop=True)
         return order, value, None
+
+    @contextmanager
+    def idle(self) -> Iterator[sqlite3.Connection | None]:
+        """The connection, for a look while it has nothing to do; None while it has."""
+        if not self._at_work.acquire(blocking=False):
+            yield None
+            return
+        try:
+            yield self._db
+        finally:
+            self._at_work.release()
 
     def close(self) -> None:
         self._db.close()
