@@ -43,6 +43,17 @@ async def test_entries_are_read_back_in_order_with_their_token(store: Store) -> 
     ]
 
 
+@pytest.mark.parametrize(("entries", "size"), [(1, 3_000_000), (3, 5_000), (150, 10), (150, 5_000)])
+async def test_a_journal_is_read_whole_however_long_it_is(
+    store: Store, entries: int, size: int
+) -> None:
+    had = await held(store)
+    told = [bytes([n]) * size for n in range(entries)]
+    await write(store, item(had, *told))
+
+    assert [entry.body for entry in await store.read(had.run, 1)] == told
+
+
 async def test_a_reader_goes_on_where_it_stopped(store: Store) -> None:
     had = await held(store)
     await write(store, item(had, b"one", b"two"))

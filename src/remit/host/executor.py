@@ -72,6 +72,10 @@ class Executor:
             raise
         except Exception as error:
             await self._fail(error)
+        finally:
+            # They hold this in turn; a run's facts would stay until the collector came by.
+            self._run = self._leash = None
+            self._journal.forget()
 
     def notice(self, inbox: int) -> None:
         """So many signals have come: look at those that nobody has looked at."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Container
 from contextlib import aclosing
 
 from remit.host.bus.memory import Hint, MemoryBus, Passing, Recorded
@@ -81,9 +81,10 @@ class Watcher:
         self._store, self._bus = store, bus
         self._known: dict[str, tuple[int, str]] = {}
 
-    async def look(self) -> None:
-        """Compare every run that is read with the store, in one query, and hint at news."""
-        watched = self._bus.watched()
+    async def look(self, here: Container[str] = ()) -> None:
+        """Compare every run that is read with the store, in one query, and hint at news. Runs
+        that are driven `here` tell theirs themselves."""
+        watched = [run for run in self._bus.watched() if run not in here]
         if not watched:
             self._known.clear()
             return

@@ -210,7 +210,7 @@ class Worker:
                 await self._watcher.look()
                 async for _ in wakeups:
                     self.ring()
-                    await self._watcher.look()
+                    await self._watcher.look(self._active)
                 return
             except StoreError as error:
                 _log.warning("listening failed: %s", error)

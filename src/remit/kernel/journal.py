@@ -96,7 +96,7 @@ class StoredJournal:
         self._waiting: list[_Waiting] = []
         self._busy = self._failed = False
         self._writer: asyncio.Task[None] | None = None
-        self.on_news: Callable[[], None] = lambda: None
+        self.on_news: Callable[[], None] = _unheard
 
     async def record(self, *facts: AnyFact) -> int:
         part = _Part.of(facts)
@@ -145,6 +145,11 @@ class StoredJournal:
             return False
         self._stored(part, outcome)
         return True
+
+    def forget(self) -> None:
+        """Tell nobody anything any more."""
+        self._publish = _untold
+        self.on_news = _unheard
 
     def _check(self) -> None:
         """Raise LeaseLost where nothing may be written any more: the lease is over, or an
@@ -251,6 +256,14 @@ class StoredJournal:
         if row.seq == item.seq:
             return None
         return Appended(item.seq + len(item.entries), self.inbox)
+
+
+def _untold(seq: int, body: bytes) -> None:
+    """Nobody reads along."""
+
+
+def _unheard() -> None:
+    """Nobody waits for news."""
 
 
 def _together(parts: Sequence[_Part]) -> _Part:

@@ -52,6 +52,7 @@ async def asks(
         if attempt.error is not None:
             return _failed(tool, attempt.error)
         verdict = attempt.value
+        attempt.forget()
     if isinstance(verdict, bool):
         reason = f"the approval check of {tool.name} asks for a person's agreement"
         return reason if verdict else None

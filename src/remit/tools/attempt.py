@@ -74,6 +74,12 @@ class Attempt:
                 alarm.cancel()
         return self.over
 
+    def forget(self) -> None:
+        """Let go of what ran it, which holds this in turn: without the circle both are freed at
+        once, and not by the collector. Only for one that is over."""
+        if self.over:
+            del self.work
+
     def settle(self, value: Any, error: BaseException | None) -> None:
         """It is over. Only the first end counts."""
         if self.over:

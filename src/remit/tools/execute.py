@@ -71,6 +71,8 @@ async def execute(
         return failed(tool, error)
     finally:
         life.end(left_behind=attempt is not None and attempt.work.goes_on)
+        if attempt is not None:
+            attempt.forget()
     if not in_time:
         return timed_out(tool)
     if attempt.error is not None:

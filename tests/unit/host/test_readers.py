@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from remit.host.bus.memory import Hint, Item, MemoryBus, Passing, Recorded, Subscription
-from remit.host.readers import follow
+from remit.host.readers import Watcher, follow
 from remit.kernel.facts import AnyFact, Asked, Finished, Stepped, decode
 from remit.store.protocol import Store
 from remit.store.records import NewRun
@@ -94,6 +94,32 @@ async def test_readers_of_other_runs_hear_nothing_and_leave_nothing() -> None:
         assert await taken_from(two, 1) == [Passing("mine")]
         assert set(bus.watched()) == {"run_1", "run_2"}
     assert not bus.watched()
+
+
+async def test_who_waits_for_the_end_hears_of_no_step() -> None:
+    bus, step, end = MemoryBus(), FACTS[1], FACTS[-1]
+    with bus.subscribe("run_1", follows=False) as waiting, bus.subscribe("run_1") as reading:
+        bus.publish_body("run_1", 2, codec.encode(step))
+        bus.publish("run_1", Recorded(3, step))
+        bus.publish("run_1", Passing("a piece of text"))
+        bus.publish_body("run_1", 4, codec.encode(end))
+
+        seen = [Recorded(2, step), Recorded(3, step), Passing("a piece of text"), Recorded(4, end)]
+        assert await taken_from(reading, 4) == seen
+        assert await taken_from(waiting, 1) == [Recorded(4, end)]
+
+
+async def test_a_run_that_is_driven_here_is_not_asked_for(store: Store) -> None:
+    await taken(store)
+    bus = MemoryBus()
+    watcher = Watcher(store, bus)
+    with bus.subscribe("run_1") as news:
+        await watcher.look({"run_1"})
+        news.put(Passing("nothing was hinted at"))
+        assert await taken_from(news, 1) == [Passing("nothing was hinted at")]
+
+        await watcher.look()
+        assert await taken_from(news, 1) == [Hint()]
 
 
 async def test_who_comes_after_the_end_is_told_at_once() -> None:

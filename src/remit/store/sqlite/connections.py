@@ -71,7 +71,8 @@ class Connections:
     def write_alone(self, work: Work[T], size: int) -> asyncio.Future[T]:
         """As `write`, in a transaction that nothing else is in."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._writer.take(Order(work, future, size, news=True, alone=True))
+        self._intake.hand_over()
+        self._writer.take([Order(work, future, size, news=True, alone=True)])
         return future
 
     def read(self, work: Work[T]) -> asyncio.Future[T]:

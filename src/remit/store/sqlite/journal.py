@@ -19,7 +19,10 @@ from remit.store.records import (
 )
 from remit.store.sqlite import keys, money, threads
 from remit.store.sqlite.moment import Moment
-from remit.store.sqlite.statements import SQL, pack
+from remit.store.sqlite.statements import SQL, pack, positional
+
+_APPEND = positional("append", "count", "format", "run", "token", "seq")
+_WRITE_ENTRY = positional("write_entry", "no", "seq", "token", "format", "body")
 
 
 def create(db: sqlite3.Connection, now: Moment, new: NewRun) -> Created | Existing | Busy:
@@ -62,8 +65,7 @@ def write_entry(
     db: sqlite3.Connection, no: int, seq: int, token: int, format: int, body: bytes
 ) -> None:
     """Store one entry of the run with the number `no`."""
-    entry = {"no": no, "seq": seq, "token": token, "format": format, "body": body}
-    db.execute(SQL["write_entry"], entry)
+    db.execute(_WRITE_ENTRY, (no, seq, token, format, body))
 
 
 def refusal(db: sqlite3.Connection, item: Append) -> Fenced | News | None:
@@ -83,6 +85,8 @@ def end(db: sqlite3.Connection, now: Moment, no: int, run: str) -> None:
 
 
 def _append(db: sqlite3.Connection, now: Moment, item: Append) -> Appended | Fenced | News:
+    if item.status is None and not (item.withdraws or item.settles or item.holds):
+        return _carry_on(db, item)
     if item.withdraws:
         refused = refusal(db, item)
         if refused is not None:
@@ -134,6 +138,20 @@ def _withdraw(db: sqlite3.Connection, no: int, keys: Sequence[str]) -> None:
     for key in keys:
         db.execute(SQL["withdraw"], {"no": no, "key": pack(key)})
     db.execute(SQL["count_needs"], {"no": no}).fetchone()
+
+
+def _carry_on(db: sqlite3.Connection, item: Append) -> Appended | Fenced:
+    """Append to a run that goes on."""
+    token, seq, format, entries = item.token, item.seq, item.format, item.entries
+    fence = (len(entries), format, item.run, token, seq)
+    row = db.execute(_APPEND, fence).fetchone()
+    if row is None:
+        return Fenced()
+    no, inbox = row
+    for body in entries:
+        seq += 1
+        db.execute(_WRITE_ENTRY, (no, seq, token, format, body))
+    return Appended(seq, inbox)
 
 
 def _wait(db: sqlite3.Connection, now: Moment, no: int, asks: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ QUICK = 0.002
 """How many seconds a commit may keep the loop from its other work."""
 
 LEAST = 8
-_MOST = 4096
+_MOST = 1024
 
 
 class Pace:
@@ -34,7 +34,7 @@ class Pace:
             return
         self._row = 0
         if on_loop:
-            self._needed = min(self._needed * 2, _MOST // 2)
+            self._needed = min(self._needed * 2, LEAST * 16)
 
     def crowded(self) -> None:
         """Several callers came at once, or one while another was being served."""

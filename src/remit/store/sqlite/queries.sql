@@ -245,6 +245,11 @@ DELETE FROM workers WHERE id = :worker
 SELECT seq, token, format, body FROM entries
 WHERE run = (SELECT no FROM runs WHERE id = :run) AND seq > :after ORDER BY seq;
 
+-- A long body is left out: its pages are not even read.
+-- name: read_short
+SELECT seq, token, format, CASE WHEN length(body) <= :bytes THEN body END FROM entries
+WHERE run = (SELECT no FROM runs WHERE id = :run) AND seq > :after ORDER BY seq LIMIT :rows;
+
 -- Each run's base was pinned before it began, so that the chain has an end.
 -- name: lineage
 WITH RECURSIVE chain(id, seq, depth) AS (

@@ -144,8 +144,11 @@ class SqliteStore:
         return await self._write(lambda db, now: leases.release(db, now, parting))
 
     async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
-        size = sum([len(body) for item in batch for body in item.entries])
-        news = any([item.status is not None for item in batch])
+        size, news = 0, False
+        for item in batch:
+            news = news or item.status is not None
+            for body in item.entries:
+                size += len(body)
         return await self._write(
             lambda db, now: journal.append(db, now, batch), size=size, news=news
         )
@@ -161,6 +164,10 @@ class SqliteStore:
         raise error
 
     async def read(self, run: str, after: int = 0) -> Sequence[Entry]:
+        # A journal is short as a rule, and a hand-over takes longer than reading it.
+        short = await self._look(lambda db, _: reads.read_short(db, run, after))
+        if short is not None:
+            return short
         return await self._read(lambda db, _: reads.read(db, run, after))
 
     async def lineage(self, run: str) -> Sequence[Sequence[Entry]]:
