@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import desk, floor
 from benchmarks.measure import compare
 from remit import App
+from remit.store.sqlite import SqliteStore
 
 Report = Callable[[str, str, str], None]
 STEPS = 10
@@ -64,15 +65,17 @@ async def _many(report: Report, folder: Path) -> None:
 
 
 async def _our_rate(folder: Path) -> tuple[float, float]:
-    path = _fresh(folder)
-    async with App(agents=[desk.agent(STEPS - 1)], store=f"sqlite:///{path}") as app:
+    store = SqliteStore(_fresh(folder))
+    await store.open()
+    async with App(agents=[desk.agent(STEPS - 1)], store=store) as app:
         await app.run("bench", "go")
-        before = _commits(path)
+        before = _commits(store)
         began = time.perf_counter()
         runs = await asyncio.gather(*(app.start("bench", "go") for _ in range(RUNS)))
         await asyncio.gather(*(app.wait(run) for run in runs))
         took = time.perf_counter() - began
-        commits = _commits(path) - before
+        commits = _commits(store) - before
+    await store.close()
     return RUNS * STEPS / took, commits / (RUNS * STEPS)
 
 
@@ -110,12 +113,7 @@ def _size(path: Path) -> int:
     return int(pages) * int(size)
 
 
-def _commits(path: Path) -> int:
-    """How many transactions the store has committed, from the WAL's frames that end one."""
-    wal = Path(f"{path}-wal")
-    if not wal.exists():
-        return 0
-    frames = wal.read_bytes()[32:]
-    size = 4096 + 24
-    ends = (frames[at + 4 : at + 8] for at in range(0, len(frames) - size + 1, size))
-    return sum(end != b"\0\0\0\0" for end in ends)
+def _commits(store: SqliteStore) -> int:
+    """How many transactions the store has committed."""
+    assert store._connections is not None
+    return store._connections._writing.commits

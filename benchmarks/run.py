@@ -12,15 +12,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import durable, imports, memory  # found through the line above
+from benchmarks import durable, imports, lasting, memory, postgres  # through the line above
+
+ALL = ["imports", "memory", "durable", "postgres", "lasting"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("only", nargs="*", help="memory, durable or imports; all unless named")
+    parser.add_argument("only", nargs="*", help=f"some of {', '.join(ALL)}; all unless named")
     parser.add_argument("--dir", type=Path, help="a folder on the disk that is to be measured")
     chosen = parser.parse_args()
-    which = chosen.only or ["imports", "memory", "durable"]
+    which = chosen.only or ALL
     print(f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}")
     if "imports" in which:
         imports.run(report)
@@ -29,6 +31,11 @@ def main() -> None:
     if "durable" in which:
         with tempfile.TemporaryDirectory(dir=chosen.dir) as folder:
             asyncio.run(durable.run(report, Path(folder)))
+    if "postgres" in which:
+        asyncio.run(postgres.run(report))
+    if "lasting" in which:
+        with tempfile.TemporaryDirectory(dir=chosen.dir) as folder:
+            asyncio.run(lasting.run(report, Path(folder)))
 
 
 def report(what: str, found: str, aim: str) -> None:
