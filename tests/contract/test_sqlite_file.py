@@ -17,7 +17,7 @@ from remit.store.protocol import Store
 from remit.store.records import Appended
 from remit.store.sqlite import SqliteStore, journal, leases
 from remit.store.sqlite.moment import Moment
-from remit.store.sqlite.statements import SQL
+from remit.store.sqlite.statements import SQL, many
 from tests.contract.arrange import PROGRAM, a_run, held, item, write
 from tests.fixtures_store import opened
 
@@ -54,6 +54,7 @@ def test_a_statement_finds_its_rows_by_an_index(db: sqlite3.Connection, name: st
 
     walked = [step for step in steps if step.startswith("SCAN") and "CONSTANT" not in step]
     allowed = {
+        "append_many": ["SCAN new"],
         "any_lapsed": ["SCAN workers"],
         "lapsed": ["SCAN workers"],
         "refusers": ["SCAN refuser"],
@@ -62,6 +63,16 @@ def test_a_statement_finds_its_rows_by_an_index(db: sqlite3.Connection, name: st
         "heads": ["SCAN json_each VIRTUAL TABLE INDEX 1:"],
     }
     assert set(walked) <= set(allowed.get(name, []))
+
+
+@pytest.mark.parametrize("rows", [2, 64])
+def test_many_runs_are_each_found_by_the_index(db: sqlite3.Connection, rows: int) -> None:
+    steps = db.execute(
+        f"EXPLAIN QUERY PLAN {many('append_many', rows)}", [None] * 5 * rows
+    ).fetchall()
+
+    walked = [step[3] for step in steps if step[3].startswith("SCAN")]
+    assert walked == [f"SCAN {rows} CONSTANT ROWS", "SCAN new"]
 
 
 def test_due_runs_are_not_sorted(db: sqlite3.Connection) -> None:

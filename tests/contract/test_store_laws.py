@@ -77,6 +77,28 @@ async def test_a_lost_lease_cannot_write(store: Store, clock: ManualClock) -> No
     assert await write(store, item(taken)) == Appended(2, 0)
 
 
+async def test_a_lost_lease_harms_none_of_those_who_write_at_the_same_time(
+    store: Store, clock: ManualClock
+) -> None:
+    lost = [await held(store, worker="w1") for _ in range(3)]
+    clock.advance(LASTS)
+    await store.sweep()
+    kept = [await held(store, worker="w2") for _ in range(40)]
+    items = [item(had, b"one", b"two") for had in kept]
+    for had in lost:
+        items.insert(7 * len(items) % 40, item(had, b"late"))
+
+    outcomes = await asyncio.gather(*(write(store, each) for each in items))
+
+    told = dict(zip([each.run for each in items], outcomes, strict=True))
+    assert all(told[had.run] == Fenced() for had in lost)
+    assert all(told[had.run] == Appended(3, 0) for had in kept)
+    for had in kept:
+        assert await bodies(store, had.run) == [b"asked", b"one", b"two"]
+    for had in lost:
+        assert await bodies(store, had.run) == [b"asked"]
+
+
 async def test_a_lost_lease_is_fenced_before_anyone_else_claims(
     store: Store, clock: ManualClock
 ) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
+from remit.store.records import Append
 from remit.store.sqlite.faults import explained, patiently
 from remit.store.sqlite.intake import Intake
 from remit.store.sqlite.lane import Lane, Order, Outcome
@@ -62,10 +63,13 @@ class Connections:
         self._start(told)
         return self
 
-    def write(self, work: Work[T], size: int, news: bool) -> asyncio.Future[T]:
-        """What `work` gives, in a transaction that is durable when this is done."""
+    def write(
+        self, work: Work[T], size: int, news: bool, item: Append | None = None
+    ) -> asyncio.Future[T]:
+        """What `work` gives, in a transaction that is durable when this is done. `item` is told
+        where `work` is nothing but one append to a run that goes on."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._intake.take(Order(work, future, size, news))
+        self._intake.take(Order(work, future, size, news, item=item))
         return future
 
     def write_alone(self, work: Work[T], size: int) -> asyncio.Future[T]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from remit.store.records import (
     ENDED,
@@ -19,8 +19,11 @@ from remit.store.records import (
 )
 from remit.store.sqlite import keys, money, threads
 from remit.store.sqlite.moment import Moment
-from remit.store.sqlite.statements import SQL, pack, positional
+from remit.store.sqlite.statements import SQL, many, pack, positional
 
+T = TypeVar("T")
+
+_ROWS = 64
 _APPEND = positional("append", "count", "format", "run", "token", "seq")
 _WRITE_ENTRY = positional("write_entry", "no", "seq", "token", "format", "body")
 
@@ -84,8 +87,13 @@ def end(db: sqlite3.Connection, now: Moment, no: int, run: str) -> None:
     threads.free(db, now, run)
 
 
+def carries_on(item: Append) -> bool:
+    """Whether all that the item does is to write entries of a run that goes on."""
+    return item.status is None and not (item.withdraws or item.settles or item.holds)
+
+
 def _append(db: sqlite3.Connection, now: Moment, item: Append) -> Appended | Fenced | News:
-    if item.status is None and not (item.withdraws or item.settles or item.holds):
+    if carries_on(item):
         return _carry_on(db, item)
     if item.withdraws:
         refused = refusal(db, item)
@@ -152,6 +160,41 @@ def _carry_on(db: sqlite3.Connection, item: Append) -> Appended | Fenced:
         seq += 1
         db.execute(_WRITE_ENTRY, (no, seq, token, format, body))
     return Appended(seq, inbox)
+
+
+def carry_on_together(db: sqlite3.Connection, items: Sequence[Append]) -> list[Appended | Fenced]:
+    """Append to as many runs, which all go on."""
+    advanced: dict[str, tuple[int, int]] = {}
+    for part in _parts(items):
+        fences: list[object] = []
+        for item in part:
+            fences += (item.run, item.token, item.seq, len(item.entries), item.format)
+        rows = db.execute(many("append_many", len(part)), fences).fetchall()
+        advanced.update((run, (no, inbox)) for run, no, inbox in rows)
+    stored = [item for item in items if item.run in advanced]
+    entries = [
+        (advanced[item.run][0], seq, item.token, item.format, body)
+        for item in stored
+        for seq, body in enumerate(item.entries, item.seq + 1)
+    ]
+    for part_of_entries in _parts(entries):
+        values = [value for entry in part_of_entries for value in entry]
+        db.execute(many("write_entry", len(part_of_entries)), values)
+    return [
+        Appended(item.seq + len(item.entries), advanced[item.run][1])
+        if item.run in advanced
+        else Fenced()
+        for item in items
+    ]
+
+
+def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """All items in parts whose sizes are powers of 2: few statements, of few different texts."""
+    at = 0
+    while at < len(items):
+        size = min(1 << (len(items) - at).bit_length() - 1, _ROWS)
+        yield items[at : at + size]
+        at += size
 
 
 def _wait(db: sqlite3.Connection, now: Moment, no: int, asks: Sequence[str]) -> None:

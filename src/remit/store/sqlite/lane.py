@@ -11,19 +11,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from remit.store.records import Append
+
 T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
 class Order(Generic[T]):
     """Work that a caller waits for. `size` is the bytes it brings along, `news` whether others
-    may want to know that it is done, `alone` whether it is to share its commit with no other."""
+    may want to know that it is done, `alone` whether it is to share its commit with no other;
+    `item` is all that the work does, if that is to append to a run that goes on."""
 
     work: Callable[..., T]
     future: asyncio.Future[T]
     size: int = 0
     news: bool = False
     alone: bool = False
+    item: Append | None = None
 
 
 Outcome = tuple[Order[Any], Any, Exception | None]

@@ -53,6 +53,14 @@ UPDATE runs SET seq = seq + :count, format = max(format, :format), deaths = 0
 WHERE id = :run AND token = :token AND status = 'running' AND seq = :seq
 RETURNING no, inbox;
 
+-- As an append, for many runs: Python's lock changes hands with every statement of the thread.
+-- name: append_many
+UPDATE runs SET seq = runs.seq + new.column4, format = max(format, new.column5), deaths = 0
+FROM (VALUES (:run, :token, :seq, :count, :format)) AS new
+WHERE runs.id = new.column1 AND token = new.column2 AND runs.seq = new.column3
+  AND status = 'running'
+RETURNING id, no, inbox;
+
 -- An answer or a cancel that came meanwhile must be looked at first: hence the inbox.
 -- name: pause
 UPDATE runs SET seq = seq + :count, format = max(format, :format), deaths = 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from remit.store import sql
 
@@ -23,6 +24,18 @@ def positional(name: str, *parameters: str) -> str:
     if found != parameters:
         raise ValueError(f"statement {name!r} takes {found}, not {parameters}")
     return _PARAMETER.sub("?", SQL[name])
+
+
+_ROW = re.compile(r"\(:\w+(?:, :\w+)+\)")
+
+
+@cache
+def many(name: str, rows: int) -> str:
+    """The statement `name` with its row of values so many times, for all their values in one
+    list, in the order in which the row names them."""
+    (row,) = _ROW.findall(SQL[name])
+    marks = _PARAMETER.sub("?", row)
+    return SQL[name].replace(row, ", ".join([marks] * rows))
 
 
 def pack(text: str) -> bytes:

@@ -145,12 +145,13 @@ class SqliteStore:
 
     async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
         size, news = 0, False
-        for item in batch:
-            news = news or item.status is not None
-            for body in item.entries:
+        for each in batch:
+            news = news or each.status is not None
+            for body in each.entries:
                 size += len(body)
-        return await self._write(
-            lambda db, now: journal.append(db, now, batch), size=size, news=news
+        item = batch[0] if len(batch) == 1 and journal.carries_on(batch[0]) else None
+        return await self._open().write(
+            lambda db, now: journal.append(db, now, batch), size, news, item
         )
 
     async def transact(self, item: Append, work: Callable[[Any], Any]) -> Appended | Fenced | News:

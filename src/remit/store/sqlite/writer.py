@@ -7,10 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from typing import Any
 
 from remit.store.sqlite.checkpoint import Checkpoints
 from remit.store.sqlite.faults import explained, passes, patiently
+from remit.store.sqlite.journal import carry_on_together
 from remit.store.sqlite.lane import Order, Outcome
 from remit.store.sqlite.moment import Moment
 from remit.store.sqlite.pace import Pace
@@ -94,7 +96,7 @@ class Writer:
             version = self._data_version()
             # The time is taken under the lock, so that it is never before another's last write.
             now = self._now()
-            values = [order.work(self._db, now) for order in orders]
+            values = self._values(orders, now)
             reserved = self._checkpoints.reserve(len(orders), sum(o.size for o in orders))
             self._db.execute("COMMIT")
             self.commits += 1
@@ -107,6 +109,17 @@ class Writer:
             raise
         if reserved:
             self._checkpoints.run(self._db)
+        return values
+
+    def _values(self, orders: Sequence[Order[Any]], now: Moment) -> list[Any]:
+        values: list[Any] = []
+        for item, group in groupby(orders, lambda order: order.item is not None):
+            side_by_side = list(group)
+            items = [order.item for order in side_by_side if order.item is not None]
+            if item and 1 < len(items) == len({one.run for one in items}):
+                values += [[outcome] for outcome in carry_on_together(self._db, items)]
+            else:
+                values += [order.work(self._db, now) for order in side_by_side]
         return values
 
     def _data_version(self) -> int:
