@@ -54,7 +54,7 @@ def test_a_statement_finds_its_rows_by_an_index(db: sqlite3.Connection, name: st
 
     walked = [step for step in steps if step.startswith("SCAN") and "CONSTANT" not in step]
     allowed = {
-        "append_many": ["SCAN new"],
+        "append_each": ["SCAN new"],
         "any_lapsed": ["SCAN workers"],
         "lapsed": ["SCAN workers"],
         "refusers": ["SCAN refuser"],
@@ -68,7 +68,7 @@ def test_a_statement_finds_its_rows_by_an_index(db: sqlite3.Connection, name: st
 @pytest.mark.parametrize("rows", [2, 64])
 def test_many_runs_are_each_found_by_the_index(db: sqlite3.Connection, rows: int) -> None:
     steps = db.execute(
-        f"EXPLAIN QUERY PLAN {many('append_many', rows)}", [None] * 5 * rows
+        f"EXPLAIN QUERY PLAN {many('append_each', rows)}", [None] * 5 * rows
     ).fetchall()
 
     walked = [step[3] for step in steps if step[3].startswith("SCAN")]

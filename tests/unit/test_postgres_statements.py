@@ -70,7 +70,6 @@ def test_both_sql_stores_use_the_same_names() -> None:
         "worker_alive",  # part of claim and release
     }
     assert ours - theirs == {
-        "append_each",  # many runs at once
         "claim_run",
         "lock_held",  # SQLite's writers come one after another, and lock nothing
         "mark_lapsed",

@@ -49,6 +49,10 @@ class Pricing:
         A report whose parts exceed its whole is clamped: nothing is counted twice or below zero.
         """
         whole = max(usage.input_tokens, 0)
+        if not usage.cache_read_tokens and not usage.cache_write_tokens:
+            return self._rounded(
+                whole * self._rates[0] + max(usage.output_tokens, 0) * self._rates[1]
+            )
         read = min(max(usage.cache_read_tokens, 0), whole)
         written = min(max(usage.cache_write_tokens, 0), whole - read)
         rate, rate_out, rate_read, rate_write = self._rates
@@ -58,6 +62,9 @@ class Pricing:
             + written * rate_write
             + max(usage.output_tokens, 0) * rate_out
         )
+        return self._rounded(total)
+
+    def _rounded(self, total: int) -> Decimal:
         shift = _MILLION_IN_NANO - self._digits
         return from_nano(total * 10**shift if shift >= 0 else -(-total // 10**-shift))
 

@@ -26,8 +26,8 @@ class Leash:
         self.is_cut = False
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        resume: Callable[..., Any] = self.coroutine.send
-        given: Any = None
+        send: Callable[..., Any] = self.coroutine.send
+        resume, given = send, None
         while True:
             try:
                 waits_for = resume(given)
@@ -35,7 +35,7 @@ class Leash:
                 return stop.value
             try:
                 given = yield waits_for
-                resume = self.coroutine.send
+                resume = send
             except BaseException as error:
                 if self.is_cut or isinstance(error, GeneratorExit):
                     self._drop()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,7 +43,16 @@ def decode(body: bytes, type_: type[T]) -> T:
 
     Raises msgspec.ValidationError for another type's value, msgspec.DecodeError for no JSON.
     """
+    return reader(type_)(body)
+
+
+def reader(type_: type[T]) -> Callable[[bytes], T]:
+    """`decode` for one type, which is looked up here and not for each body."""
     decoder: msgspec.json.Decoder[T] = _decoder(type_)  # type: ignore[arg-type]  # types hash
+    return partial(_decoded, decoder, type_)
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], type_: type[T], body: bytes) -> T:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError:

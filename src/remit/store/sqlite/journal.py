@@ -169,7 +169,7 @@ def carry_on_together(db: sqlite3.Connection, items: Sequence[Append]) -> list[A
         fences: list[object] = []
         for item in part:
             fences += (item.run, item.token, item.seq, len(item.entries), item.format)
-        rows = db.execute(many("append_many", len(part)), fences).fetchall()
+        rows = db.execute(many("append_each", len(part)), fences).fetchall()
         advanced.update((run, (no, inbox)) for run, no, inbox in rows)
     stored = [item for item in items if item.run in advanced]
     entries = [

@@ -54,7 +54,7 @@ WHERE id = :run AND token = :token AND status = 'running' AND seq = :seq
 RETURNING no, inbox;
 
 -- As an append, for many runs: Python's lock changes hands with every statement of the thread.
--- name: append_many
+-- name: append_each
 UPDATE runs SET seq = runs.seq + new.column4, format = max(format, new.column5), deaths = 0
 FROM (VALUES (:run, :token, :seq, :count, :format)) AS new
 WHERE runs.id = new.column1 AND token = new.column2 AND runs.seq = new.column3
@@ -248,13 +248,8 @@ RETURNING id;
 DELETE FROM workers WHERE id = :worker
   AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.worker = workers.id);
 
--- In the order of their writing.
+-- In the order of their writing. A body that is too long is left out: its pages are not even read.
 -- name: read
-SELECT seq, token, format, body FROM entries
-WHERE run = (SELECT no FROM runs WHERE id = :run) AND seq > :after ORDER BY seq;
-
--- A long body is left out: its pages are not even read.
--- name: read_short
 SELECT seq, token, format, CASE WHEN length(body) <= :bytes THEN body END FROM entries
 WHERE run = (SELECT no FROM runs WHERE id = :run) AND seq > :after ORDER BY seq LIMIT :rows;
 

@@ -12,21 +12,20 @@ from typing import Any
 from remit.store.records import MESSAGE, Base, Entry, Head, Query, RunRow, Signal
 from remit.store.sqlite.statements import SQL, pack, unpack
 
-_SHORT_ROWS = 100
-_SHORT_BYTES = 4000
+_WHOLE = {"bytes": 2**62, "rows": -1}
+_SHORT = {"bytes": 4000, "rows": 101}
 
 
 def read(db: sqlite3.Connection, run: str, after: int) -> list[Entry]:
     """`Store.read`."""
-    rows = db.execute(SQL["read"], {"run": run, "after": after}).fetchall()
+    rows = db.execute(SQL["read"], {"run": run, "after": after, **_WHOLE}).fetchall()
     return [Entry(*row) for row in rows]
 
 
 def read_short(db: sqlite3.Connection, run: str, after: int) -> list[Entry] | None:
     """`read`, or None for more entries or longer ones than can be read in passing."""
-    limits = {"run": run, "after": after, "rows": _SHORT_ROWS + 1, "bytes": _SHORT_BYTES}
-    rows = db.execute(SQL["read_short"], limits).fetchall()
-    if len(rows) > _SHORT_ROWS or any(row[3] is None for row in rows):
+    rows = db.execute(SQL["read"], {"run": run, "after": after, **_SHORT}).fetchall()
+    if len(rows) == _SHORT["rows"] or any(row[3] is None for row in rows):
         return None
     return [Entry(*row) for row in rows]
 
