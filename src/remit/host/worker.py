@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from remit.host.executor import Executor
 from remit.host.place import Place
@@ -44,11 +45,11 @@ class Worker:
         self._strangers: set[tuple[str, int]] = set()
         self._bell = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
-        self._joined = self._draining = False
+        self._joined = self._draining = self._claiming = False
         self._pulse: Pulse | None = None
         self._drives: set[asyncio.Task[None]] = set()
         self._alarm = math.inf
-        self._alarms: set[asyncio.Task[None]] = set()
+        self._errands: set[asyncio.Task[None]] = set()
 
     @property
     def _id(self) -> str:
@@ -86,7 +87,7 @@ class Worker:
         if self._pulse is not None:
             await self._pulse.stop()
         self._draining = True
-        ends = [*self._loops, *self._alarms]
+        ends = [*self._loops, *self._errands]
         for end in ends:
             end.cancel()
         if ends:
@@ -148,13 +149,17 @@ class Worker:
         if room <= 0 or self._draining or not self._place.programs:
             return False
         lease, worker = self._lease, self._id
-        claims = await self._store.claim(
-            worker,
-            self._place.programs,
-            format=codec.FORMAT,
-            room=room,
-            deploy=self._place.deploy,
-        )
+        self._claiming = True
+        try:
+            claims = await self._store.claim(
+                worker,
+                self._place.programs,
+                format=codec.FORMAT,
+                room=room,
+                deploy=self._place.deploy,
+            )
+        finally:
+            self._claiming = False
         for claim in claims:
             executor = Executor(self._place, claim, worker, lease, self._tasks)
             executor.on_due = self.expect
@@ -175,10 +180,14 @@ class Worker:
         at = self._clock.steady() + seconds
         if at < self._alarm and seconds < self._terms.sweep_every.total_seconds():
             self._alarm = at
-            with suppress(Leaving):
-                alarm = spawn(self._tasks, self._ring_at(at))
-                self._alarms.add(alarm)
-                alarm.add_done_callback(self._alarms.discard)
+            self._beside(self._ring_at(at))
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have `work` done beside everything else, until this worker stops."""
+        with suppress(Leaving):
+            task = spawn(self._tasks, work)
+            self._errands.add(task)
+            task.add_done_callback(self._errands.discard)
 
     async def _ring_at(self, at: float) -> None:
         await self._clock.sleep(max(at - self._clock.steady(), 0.0))
@@ -228,16 +237,19 @@ class Worker:
     async def _sweep_forever(self) -> None:
         while True:
             await self._clock.sleep(self._terms.sweep_every.total_seconds())
-            try:
-                await self.recover()
-                self.ring()
-                await self._expect_next()
-            except StoreError as error:
-                _log.warning("sweeping failed: %s", error)
+            await self._sweep()
+
+    async def _sweep(self) -> None:
+        try:
+            await self.recover()
+            self.ring()
+            await self._expect_next()
+        except StoreError as error:
+            _log.warning("sweeping failed: %s", error)
 
     async def _beat_forever(self) -> None:
         while True:
-            await self._clock.sleep(self._terms.renew_every.total_seconds())
+            await self._clock.sleep(self._until_beat())
             if self._pulse is not None:
                 self._pulse.felt()
             rest = self._lease.deadline - self._clock.steady()
@@ -251,15 +263,22 @@ class Worker:
             if self._clock.steady() >= self._lease.deadline:
                 await self._start_anew()
 
+    def _until_beat(self) -> float:
+        """After a renewal that took long, sooner than usual: slept through, the end of the lease
+        would be noticed when another process may have begun."""
+        every = self._terms.renew_every.total_seconds()
+        rest = self._lease.deadline - self._clock.steady()
+        return every if rest <= 0 else min(every, rest / 2)
+
     async def _beat(self) -> None:
-        asked = self._clock.steady()
+        asked, known = self._clock.steady(), list(self._active.values())
         held = await self._store.beat(self._id, self._terms.lasts.total_seconds())
         if held is None:
             _log.warning("the lease of worker %s has lapsed", self._id)
             self._lease.lose()
             return
         self._lease.renew(asked + self._terms.lasts.total_seconds())
-        await self._compare(held)
+        await self._compare(held, known)
 
     def _beat_from_thread(self, heart: Heart) -> None:
         """Renew the lease while the loop is stuck."""
@@ -268,10 +287,15 @@ class Worker:
         if heart.beat(worker, lasts):
             lease.renew(asked + lasts)
 
-    async def _compare(self, held: Sequence[Held]) -> None:
-        """Tell executors of their inboxes; drop what is no longer held and give back what nobody
-        here drives. A stranger is given back the second time it is seen: the first time its
-        claim may still be on its way here."""
+    async def _compare(self, held: Sequence[Held], known: Sequence[Executor]) -> None:
+        """Tell executors of their inboxes; drop those `known` before whose run is not held, and
+        give back what nobody here drives. A stranger is given back the second time it is seen,
+        since it may just have ended, and not while a claim is on its way here that may bring it.
+        """
+        mine = {(run.run, run.token) for run in held}
+        for one in known:
+            if (one.claim.run, one.claim.token) not in mine:
+                one.lose()
         strangers = set()
         for run in held:
             executor = self._active.get(run.run)
@@ -279,7 +303,9 @@ class Worker:
                 executor.notice(run.inbox)
             else:
                 strangers.add((run.run, run.token))
-        for run_id, token in strangers & self._strangers:
+        if self._claiming:
+            strangers = set()
+        for run_id, token in sorted(strangers & self._strangers):
             await self._store.release(self._id, run_id, token)
         self._strangers = strangers
 
@@ -292,10 +318,11 @@ class Worker:
         try:
             async with asyncio.timeout(self._terms.lasts.total_seconds()):
                 await self._join()
-                await self.recover()
         except (StoreError, TimeoutError) as error:
             _log.warning("the store could not be joined: %r", error)
-        self.ring()
+            return
+        # Beside the heartbeat: a sweep that takes long must not cost the lease again.
+        self._beside(self._sweep())
 
     async def _join(self) -> None:
         asked = self._clock.steady()
