@@ -1,0 +1,74 @@
+"""The laws of host, kernel and agent hold in every simulated life."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+
+import pytest
+
+from tests.simulation.history import History
+from tests.simulation.life import Life
+from tests.simulation.lives import live, named, story
+
+WHERE = "tests/simulation/test_seeds.py"
+BLOCK = 60
+MET = {
+    "a kill": "is killed",
+    "a freeze": "freezes",
+    "a machine that is cut off": "is cut off",
+    "a machine that leaves": " leaves",
+    "a takeover": "swept run",
+    "a refused append": "was refused",
+    "a refusal for news": "News(",
+    "a lost answer": "is told: The store failed",
+    "a cancel of a run at work": "Signalled",
+    "a cancel of a run that waits": "Stopped",
+    "a decision": "decided run",
+    "a decision that came second": "is running and waits for no decision",
+    "an effect": "has its effect",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(5))
+def test_every_law_holds_in_every_life(block: int) -> None:
+    live(range(block * BLOCK, (block + 1) * BLOCK), WHERE)
+
+
+def test_a_few_lives_meet_every_fault() -> None:
+    lines = [line for history in live(range(1000, 1030), WHERE) for line in history.log]
+    unmet = [what for what, sign in MET.items() if not any(sign in line for line in lines)]
+    assert not unmet
+
+
+def test_a_seed_has_one_life() -> None:
+    """Whatever the addresses of things and the hashes of words are in this process."""
+    first, again = (Life(7).live() for _ in range(2))
+    assert first.log == again.log
+    assert len(first.log) > 20
+
+
+def test_a_broken_law_names_its_seed() -> None:
+    history = History(lambda: 1.0)
+    history.require(False, "a law", "about")
+    told = story(123, history, WHERE)
+    assert "a law: 'about'" in told
+    assert told.endswith(f"REMIT_SEED=123 make chaos TEST={WHERE}")
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(600)
+def test_every_law_holds_in_lives_without_number() -> None:
+    """For `REMIT_SECONDS`, from a random seed on; or in the one life that `REMIT_SEED` names."""
+    seed = named()
+    if seed is not None:
+        live([seed], WHERE)
+        return
+    seed, lived = secrets.randbelow(10**9), 0
+    end = time.monotonic() + float(os.environ.get("REMIT_SECONDS", "120"))
+    while time.monotonic() < end:
+        live([seed + lived], WHERE)
+        lived += 1
+    assert lived > 0
