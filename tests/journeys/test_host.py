@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 from remit.kernel.facts import Answered, Ask, Finished, Paused, Stepped
 from remit.kernel.interrupt import Answer
@@ -12,6 +13,8 @@ from remit.kernel.program import Outcome
 from remit.kernel.run import ActiveRun
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
+from remit.values import codec
+from remit.values.errors import StoreError
 from remit.values.identity import Caller
 from tests.journeys.host import DONE, hosting
 
@@ -208,6 +211,43 @@ async def test_an_accepted_cancel_always_ends_cancelled(store: Store, clock: Man
                 assert row.status == "cancelled"
             else:
                 assert row.status == status
+
+
+async def test_a_cancel_that_a_program_takes_with_its_news_ends_it(
+    store: Store, clock: ManualClock
+) -> None:
+    """Also where the look at the news that stops programs failed."""
+    failed = asyncio.Event()
+
+    class Failing:
+        """Fails the first look at what was cancelled."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        async def signals(self, run: str) -> Any:
+            found = await store.signals(run)
+            if found and not failed.is_set():
+                failed.set()
+                raise StoreError(reason="away for a moment")
+            return found
+
+    async def program(run: ActiveRun) -> Outcome:
+        answer = Answer(value="enough", by=None, at=0)
+        await store.cancel(run.id, b"", 1, codec.encode(answer))
+
+        async def value() -> int:
+            return 1
+
+        await run.step("one", value, int)
+        await asyncio.wait_for(failed.wait(), 5)
+        await run.take_news()
+        return DONE
+
+    failing: Any = Failing()
+    async with hosting(failing, clock, program) as host:
+        run = await host.start()
+        assert (await host.settled(run)).status == "cancelled"
 
 
 async def test_a_worker_whose_lease_lapsed_drops_its_runs_and_goes_on_anew(

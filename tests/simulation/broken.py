@@ -15,7 +15,7 @@ from remit.kernel.journal import StoredJournal
 from remit.kernel.lease import Lease
 from remit.kernel.run import ActiveRun
 from remit.store.memory import MemoryStore
-from remit.store.records import Append, Appended, Fenced, News, Signalled
+from remit.store.records import Append, Appended, Fenced, News, Signalled, Stopped
 from tests.simulation.loop import MachineClock
 
 MakeStore = Callable[[MachineClock], Any]
@@ -25,7 +25,7 @@ class NoToken(MemoryStore):
     """Compares no token: whoever knows the sequence number writes."""
 
     def _append(self, item: Append) -> Appended | Fenced | News:
-        run = self._runs[item.run]
+        run = self._runs.by_id[item.run]
         return super()._append(msgspec.structs.replace(item, token=run.token))
 
 
@@ -33,7 +33,7 @@ class NoSequence(MemoryStore):
     """Compares no sequence number: a repeated append is a second one."""
 
     def _append(self, item: Append) -> Appended | Fenced | News:
-        run = self._runs[item.run]
+        run = self._runs.by_id[item.run]
         return super()._append(msgspec.structs.replace(item, seq=len(run.entries)))
 
 
@@ -41,7 +41,7 @@ class Deaf(MemoryStore):
     """Lets a run pause and end although news came that its holder has not looked at."""
 
     def _append(self, item: Append) -> Appended | Fenced | News:
-        run = self._runs[item.run]
+        run = self._runs.by_id[item.run]
         return super()._append(msgspec.structs.replace(item, seen=run.inbox))
 
 
@@ -51,11 +51,9 @@ class TwoSteps(MemoryStore):
     suspends = True
 
     async def create(self, new: Any, *args: Any, **options: Any) -> Any:
-        thread = self._threads.get(new.thread)
-        if thread is not None and thread.live is not None:
-            return await super().create(new, *args, **options)
-        await asyncio.sleep(2.0)
-        if thread is not None:
+        thread = self._runs.threads.get(new.thread)
+        if thread is not None and thread.live is None:
+            await asyncio.sleep(2.0)
             thread.live = None
         return await super().create(new, *args, **options)
 
@@ -66,7 +64,7 @@ class SameToken(MemoryStore):
     async def sweep(self, *args: Any, **options: Any) -> Sequence[str]:
         swept = await super().sweep(*args, **options)
         for run in swept:
-            self._runs[run].token -= 1
+            self._runs.by_id[run].token -= 1
         return swept
 
 
@@ -75,7 +73,7 @@ class Eager(MemoryStore):
 
     async def sweep(self, *args: Any, **options: Any) -> Sequence[str]:
         for worker in self._workers:
-            if self._held.get(worker):
+            if self._runs.held.get(worker):
                 self._workers[worker] -= 6.0
         return await super().sweep(*args, **options)
 
@@ -84,7 +82,7 @@ class LastWins(MemoryStore):
     """Takes a second decision on a call in place of the first."""
 
     async def deliver(self, run: str, answers: Any, id: str, *args: Any, **options: Any) -> Any:
-        found = self._runs[run]
+        found = self._runs.by_id[run]
         again = {
             key: signal
             for key, signal in found.signals.items()
@@ -101,9 +99,9 @@ class Stranding(MemoryStore):
     """Answers the last question, and leaves the run where it is."""
 
     async def deliver(self, run: str, answers: Any, id: str, *args: Any, **options: Any) -> Any:
-        found = self._runs[run]
+        found = self._runs.by_id[run]
         if found.status == "paused" and found.needs == len(answers) > 1:
-            with patch.object(self, "_queue", lambda run: None):
+            with patch.object(self._runs, "queue", lambda run: None):
                 return await super().deliver(run, answers, id, *args, **options)
         return await super().deliver(run, answers, id, *args, **options)
 
@@ -112,7 +110,7 @@ class NoSignal(MemoryStore):
     """Accepts the cancel of a running run, and keeps no signal of it."""
 
     async def cancel(self, run: str, *args: Any, **options: Any) -> Any:
-        found = self._runs.get(run)
+        found = self._runs.by_id.get(run)
         if found is not None and found.status == "running":
             return Signalled()
         return await super().cancel(run, *args, **options)
@@ -121,11 +119,12 @@ class NoSignal(MemoryStore):
 class NeverFree(MemoryStore):
     """Keeps a thread taken when its run was cancelled."""
 
-    def _end(self, run: Any, status: Any, *args: Any, **options: Any) -> None:
-        thread = self._threads.get(run.thread)
-        super()._end(run, status, *args, **options)
-        if status == "cancelled" and thread is not None:
-            thread.live = run.id
+    async def cancel(self, run: str, *args: Any, **options: Any) -> Any:
+        outcome = await super().cancel(run, *args, **options)
+        found = self._runs.by_id.get(run)
+        if isinstance(outcome, Stopped) and found is not None and found.thread is not None:
+            self._runs.threads[found.thread].live = run
+        return outcome
 
 
 async def _blindly(self: Any, item: Append) -> Any:

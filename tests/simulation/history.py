@@ -54,6 +54,8 @@ class History:
         self.run_of: dict[str, str] = {}
         """The run of each message, which is a message's only one."""
         self.live: dict[str, str] = {}
+        """The run of each thread whose turn it is."""
+        self.waiting: dict[str, list[str]] = defaultdict(list)
         self.ended: dict[str, list[str]] = defaultdict(list)
         """The ended runs of each thread, in order."""
         self.machines: dict[str, str] = {}
@@ -84,13 +86,29 @@ class History:
         self.require(row.token >= told.token, "tokens never fall", run, row.token, told.token)
         told.token = row.token
         if told.status not in ENDED and status in ENDED and told.thread is not None:
-            self.ended[told.thread].append(run)
-            if self.live.get(told.thread) == run:
-                del self.live[told.thread]
+            self._end(told.thread, run)
         self.require(told.status not in ENDED or told.status == status, "an end is final", run)
         told.status = status
         if status != "running":
             told.holder = None
+
+    def rests(self, told: Told, *, decided: bool) -> bool:
+        """Whether nothing more will come of the run: it has ended, or waits for people, or for a
+        run that does."""
+        ahead = self.runs[self.live[told.thread]] if told.thread in self.live else told
+        waits = "paused" in (told.status, ahead.status) and told.status != "running"
+        return told.status in ENDED or (waits and not decided)
+
+    def _end(self, thread: str, run: str) -> None:
+        """A run that waited for its turn may end without one: it is in nobody's history."""
+        if run in self.waiting[thread]:
+            self.waiting[thread].remove(run)
+            return
+        self.ended[thread].append(run)
+        if self.live.get(thread) == run:
+            del self.live[thread]
+            if self.waiting[thread]:
+                self.live[thread] = self.waiting[thread].pop(0)
 
     def holds(self, machine: str, run: str, token: int | None = None) -> bool:
         """Whether a worker of the machine holds the run."""
@@ -116,15 +134,17 @@ class History:
         if new.id in self.runs:
             return
         if new.thread is not None:
-            self.require(
-                new.thread not in self.live, "one live run a thread", self.live.get(new.thread)
-            )
-            self.live[new.thread] = new.id
+            live = self.live.setdefault(new.thread, new.id)
+            self.require(live == new.id or bool(new.enqueue), "one live run a thread", live)
+            if live != new.id:
+                self.waiting[new.thread].append(new.id)
         told = self.runs[new.id] = Told(new.id, new.thread)
         self._grow(told, (new.body,), 0)
         asked = told.facts[0]
         assert isinstance(asked, Asked)
-        self.run_of[codec.convert(asked.input, AgentInput).message.text] = new.id
+        message = codec.convert(asked.input, AgentInput).message
+        assert message is not None
+        self.run_of[message.text] = new.id
 
     def _beat(self, who: str, args: tuple[Any, ...], outcome: Any) -> None:
         self.machines.setdefault(args[0], who)
@@ -133,6 +153,8 @@ class History:
         for claim in outcome:
             told = self.runs[claim.run]
             self.require(told.status == "queued", "only what is queued is claimed", claim)
+            turn = told.thread is None or self.live.get(told.thread) == told.id
+            self.require(turn, "a run is claimed when its turn has come", claim)
             self.require(claim.token > told.token, "each claim has a token of its own", claim)
             self.require(claim.seq == len(told.bodies), "a claim knows the journal's end", claim)
             told.token, told.holder, told.status = claim.token, args[0], "running"

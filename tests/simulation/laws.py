@@ -12,6 +12,9 @@ from tests.simulation.history import History, Told
 from tests.simulation.outside import EFFECTS, Outside
 from tests.simulation.remote import Server
 
+ASKED = ("refund", "wire")
+"""The tools whose calls may wait for a person."""
+
 
 def check(history: History, outside: Outside, server: Server, *, decided: bool) -> None:
     """Note every law that does not hold; `decided` is whether somebody decided to the end."""
@@ -58,7 +61,7 @@ def _stored(history: History, server: Server, told: Told) -> None:
 
 
 def _ended(history: History, told: Told, state: AgentState, *, decided: bool) -> None:
-    settled = told.status in ENDED or (told.status == "paused" and not decided)
+    settled = history.rests(told, decided=decided)
     history.require(settled, "every run comes to its end", told.id, told.status)
     if told.cancelled:
         history.require(told.status == "cancelled", "a cancel ends cancelled", told.id, told.status)
@@ -85,7 +88,7 @@ def _results(history: History, outside: Outside, told: Told, state: AgentState) 
             step = told.steps.get(f"turn:{number}/call:{at}")
             if step is None:
                 history.require(
-                    told.status not in ("succeeded", "paused") or call.name == "refund",
+                    told.status not in ("succeeded", "paused") or call.name in ASKED,
                     "each call has a result",
                     told.id,
                     call,

@@ -100,10 +100,8 @@ class Life:
     def _over(self) -> bool:
         if self.stormy:
             return False
-        return all(
-            told.status in ENDED or (told.status == "paused" and not self.decides)
-            for told in self.history.runs.values()
-        )
+        runs = self.history.runs.values()
+        return all(self.history.rests(told, decided=self.decides) for told in runs)
 
     # Machines.
 
@@ -227,8 +225,10 @@ class Life:
             self.history.note(who, f"is told: {error}")
 
     async def _start(self, thread: str | None, app: App, who: str) -> None:
+        message = f"message {next(self.numbers)}"
+        busy: Any = self.random.choice(["reject", "enqueue", "enqueue", "cancel"])
         try:
-            run = await app.start("sim", f"message {next(self.numbers)}", thread=thread)
+            run = await app.start("sim", message, thread=thread, if_busy=busy)
         except ThreadBusyError:
             return
         self.history.note(who, f"started {run}")
@@ -252,7 +252,7 @@ class Life:
             pending = pending[:1]
         verdict = random.random()
         try:
-            if verdict < 0.6:
+            if verdict < 0.6 or (verdict > 0.8 and any(call.doubt for call in run.pending)):
                 await app.decide(run.id, approve=pending, by=Caller(user=who))
             elif verdict < 0.8:
                 await app.decide(run.id, deny=dict.fromkeys(pending, "no"), by=Caller(user=who))

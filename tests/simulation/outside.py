@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from remit import Agent, Budget, ModelRequest, ToolContext, ToolError, tool
+from remit.kernel.facts import Answered, Started
 from remit.models.protocol import Card
 from remit.models.request import CallChunk, Chunk, StopChunk, TextChunk, UsageChunk
 from remit.testing.model import FREE
@@ -33,6 +34,7 @@ class Outside:
     history: History
     random: Random
     effects: dict[str, Any] = field(default_factory=dict)
+    begun: dict[str, int] = field(default_factory=dict)
     going: dict[str, list[tuple[Machine, int]]] = field(default_factory=dict)
     """Who makes a call just now, and how often they had been frozen when they began."""
     outside: contextvars.Context = field(default_factory=contextvars.copy_context)
@@ -79,6 +81,23 @@ class Outside:
             yield
         finally:
             going.remove(me)
+
+    def begin_once(self, run: str, key: str) -> None:
+        """A call that nobody may make twice begins: each time with a word of its own for it."""
+        told, name = self.history.runs[run], "turn:{}/call:{}".format(*key.split("/")[1:])
+        self.begun[key] = self.begun.get(key, 0) + 1
+        starts = [fact for fact in told.facts if isinstance(fact, Started) and fact.name == name]
+        allowed = [
+            fact
+            for fact in told.facts
+            if isinstance(fact, Answered)
+            and fact.key.startswith(f"{name}/again:")
+            and fact.value["verdict"] == "approve"
+        ]
+        at_most = min(len(starts), len(allowed) + 1)
+        self.history.require(
+            self.begun[key] <= at_most, "what may have happened is asked about", key, at_most
+        )
 
     async def effect(self, key: str, what: Any) -> None:
         """Ask the world for an effect, which it has even if who asked is gone."""
@@ -147,8 +166,18 @@ async def refund(number: int, ctx: ToolContext[Outside]) -> str:
     return f"refunded {number}"
 
 
-TOOLS: list[Tool] = [look, fail, linger, pay, refund]
-EFFECTS = {"pay": "paid", "refund": "refunded"}
+@tool(repeat="ask")
+async def wire(number: int, ctx: ToolContext[Outside]) -> str:
+    """Does what nobody may do twice, and nobody can look up."""
+    with ctx.deps.call(ctx):
+        ctx.deps.begin_once(ctx.run_id, ctx.idempotency_key)
+        await ctx.deps.effect(ctx.idempotency_key, number)
+    return f"wired {number}"
+
+
+TOOLS: list[Tool] = [look, fail, linger, pay, refund, wire]
+EFFECTS = {"pay": "paid", "refund": "refunded", "wire": "wired"}
+CHOSEN = ["look", "fail", "linger", "pay", "pay", "refund", "refund", "wire", "none"]
 
 
 class Whim:
@@ -172,7 +201,7 @@ class Whim:
             await asyncio.sleep(outside.pause())
         calls = 0 if turn >= TURNS - 1 else random.choice([0, 1, 1, 1, 2, 4])
         for number in range(calls):
-            name = random.choice(["look", "fail", "linger", "pay", "pay", "refund", "refund", "none"])
+            name = random.choice(CHOSEN)
             arguments = codec.encode({"number": random.randrange(1000)}).decode()
             yield CallChunk(number, name, arguments)
         yield UsageChunk(Usage(input_tokens=10, output_tokens=10))

@@ -129,7 +129,7 @@ class Executor:
         try:
             outcome: Outcome = await self._leash
         except PauseWanted as wanted:
-            return wanted
+            return self._cancelled or wanted
         except BaseException as error:
             return self._cut(error)
         finally:
@@ -138,7 +138,8 @@ class Executor:
                 self._alarm.cancel()
             if self._ending is not None and driving is not None:
                 await _absorb(driving)
-        return outcome
+        # A cancel may have been among the news that the program took; it is looked at by then.
+        return self._cancelled or outcome
 
     def _cut(self, error: BaseException) -> Outcome:
         """What a drive that raised comes to. Why it was stopped counts, and not what the program
@@ -172,6 +173,8 @@ class Executor:
             answer = codec.decode(signal.answer, Answer)
             if signal.key == CANCEL:
                 self._cancelled = cancelled(answer)
+                if self._driving is not None:
+                    self._stop(Cancelled)
             elif run is not None:
                 await _take(run, signal.key, answer)
         self._journal.seen = self._looked = inbox
