@@ -213,6 +213,17 @@ def fresh_place(address: str) -> Iterator[Place]:
         db.execute(f"DROP SCHEMA IF EXISTS {place.schema} CASCADE".encode())
 
 
+@contextmanager
+def fresh_database(address: str) -> Iterator[str]:
+    """The address of an empty database, which is dropped in the end."""
+    name = f"test_{uuid.uuid4().hex[:20]}"
+    with closing(psycopg.connect(address, autocommit=True)) as db:
+        db.execute(f"CREATE DATABASE {name}".encode())
+    yield urlsplit(address)._replace(path=f"/{name}").geturl()
+    with closing(psycopg.connect(address, autocommit=True)) as db:
+        db.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
 @pytest.fixture
 def place() -> Iterator[Place]:
     """A schema on the shared server."""
@@ -223,11 +234,8 @@ def place() -> Iterator[Place]:
 @pytest.fixture
 def database() -> Iterator[str]:
     """The address of an empty database on the shared server."""
-    name = f"test_{uuid.uuid4().hex[:20]}"
-    with closing(psycopg.connect(shared_address(), autocommit=True)) as db:
-        db.execute(f"CREATE DATABASE {name}".encode())
-        yield urlsplit(shared_address())._replace(path=f"/{name}").geturl()
-        db.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+    with fresh_database(shared_address()) as database:
+        yield database
 
 
 @pytest.fixture

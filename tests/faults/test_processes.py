@@ -17,6 +17,7 @@ from remit.kernel.facts import Finished, Stepped, decode
 from remit.store.connect import connect
 from remit.store.records import Entry, Query, RunRow
 from remit.values.clock import SystemClock
+from tests.faults.conftest import Addresses
 from tests.faults.steps import open_world
 
 ROOT = Path(__file__).parents[2]
@@ -26,8 +27,8 @@ PATIENCE = 20.0
 class Worlds:
     """The run's store, and what processes noted beside it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.store = f"sqlite:///{folder}/runs.db"
+    def __init__(self, store: str, folder: Path) -> None:
+        self.store = store
         self.path = f"{folder}/world.db"
         self.world = open_world(self.path)
 
@@ -70,8 +71,8 @@ def finished(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.fixture
-def worlds(tmp_path: Path) -> Iterator[Worlds]:
-    made = Worlds(tmp_path)
+def worlds(address: str, tmp_path: Path) -> Iterator[Worlds]:
+    made = Worlds(address, tmp_path)
     yield made
     made.world.close()
 
@@ -152,28 +153,32 @@ TWO_APPS = """
 import asyncio, sys
 from datetime import timedelta
 from remit import App
+from tests.faults.conftest import Addresses
 from tests.faults.steps import TERMS, open_world, stepper
 
-async def main(folder):
-    world = open_world(f"{folder}/world.db")
+async def main(world, idle, busy):
+    world = open_world(world)
     one, two = stepper(world, 2, 0.5), stepper(world, 2, 0.5)
     async with (
-        App(agents=[one], store=f"sqlite:///{folder}/one.db", lease=TERMS),
-        App(agents=[two], store=f"sqlite:///{folder}/runs.db", lease=TERMS) as app,
+        App(agents=[one], store=idle, lease=TERMS),
+        App(agents=[two], store=busy, lease=TERMS) as app,
     ):
         await app.wait(await app.start("stepper", "go"))
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def two_apps(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", TWO_APPS, str(folder)], cwd=ROOT)
+def two_apps(worlds: Worlds, idle: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", TWO_APPS, worlds.path, idle, worlds.store]
+    return subprocess.Popen(command, cwd=ROOT)
 
 
 @pytest.mark.slow
-async def test_every_app_of_a_process_drains_before_it_ends(worlds: Worlds, tmp_path: Path) -> None:
-    leaving = two_apps(tmp_path)
+async def test_every_app_of_a_process_drains_before_it_ends(
+    worlds: Worlds, addresses: Addresses
+) -> None:
+    leaving = two_apps(worlds, addresses())
     worlds.await_entered("tool", 1)
     leaving.send_signal(signal.SIGTERM)
     assert leaving.wait(PATIENCE) == -signal.SIGTERM

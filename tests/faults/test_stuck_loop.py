@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -24,8 +23,8 @@ TERMS = LeaseTerms(
 
 
 @pytest.mark.slow
-async def test_a_tool_that_blocks_the_loop_keeps_its_lease(tmp_path: Path) -> None:
-    address, blocking = f"sqlite:///{tmp_path}/runs.db", threading.Event()
+async def test_a_tool_that_blocks_the_loop_keeps_its_lease(address: str) -> None:
+    blocking = threading.Event()
     entered: list[int] = []
 
     @tool

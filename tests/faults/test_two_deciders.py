@@ -48,8 +48,7 @@ async def told(process: Process, run: Run) -> str:
 
 
 @pytest.mark.slow
-async def test_of_two_processes_that_decide_at_once_one_wins(tmp_path: Path) -> None:
-    address = f"sqlite:///{tmp_path}/runs.db"
+async def test_of_two_processes_that_decide_at_once_one_wins(address: str) -> None:
     runs = await paused_runs(address)
     one, other = await decider(address, "staff_1"), await decider(address, "staff_2")
     winners = []

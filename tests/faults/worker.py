@@ -1,4 +1,4 @@
-"""A process that works on a SQLite store, and kills itself at a given write.
+"""A process that works on a store, and kills itself at a given write.
 
 Usage: python -m tests.faults.worker STORE WORLD AT WHEN, with AT 0 to live on. Effects go to the
 database WORLD, whose commits are this process's only traces beside the store.
