@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from remit.agent.doubt import doubt, kept_back, question
+from remit.agent.effect import take_effect, told
 from remit.agent.plan import Plan
 from remit.agent.state import AgentState, Decision, not_run
 from remit.agent.telling import telling
@@ -23,6 +24,7 @@ from remit.tools.approval import asks, digest
 from remit.tools.arguments import ArgumentsError
 from remit.tools.context import ToolContext
 from remit.tools.execute import Outcome, execute
+from remit.tools.inside import Inside
 from remit.tools.patience import patiently
 from remit.tools.tool import Tool
 from remit.values import codec
@@ -128,6 +130,8 @@ class Actor:
                 return gate
             case ToolMessage():
                 await self._run.step(name, partial(_same, gate), ToolMessage)
+            case Ready(tool=Tool(transactional=True)):
+                await self._take_effect(name, call, gate)
             case Ready():
                 await self._outwait(gate.tool, turn)
                 await self._run.step(
@@ -208,7 +212,20 @@ class Actor:
                 raise
 
         outcome = await patiently(attempt, tool, deadline, run.clock, check)
-        return message(call, outcome)
+        return told(call, outcome)
+
+    async def _take_effect(self, name: str, call: Call, ready: Ready) -> None:
+        """Nothing that a dead process left running need be waited for: it can commit nothing."""
+        run = self._run
+        inside = Inside(
+            ready.tool,
+            ready.checked,
+            ready.context,
+            run.clock,
+            self._abandoned,
+            run.tenure.grace,
+        )
+        await take_effect(run, name, call, inside)
 
     async def _outwait(self, tool: Tool | None, turn: int) -> None:
         """A call that a dead process may have been running starts when that one must be over."""
@@ -292,12 +309,6 @@ def _decided(decision: Decision, call: Call, tool: Tool) -> ToolMessage | None:
             call.id, call.name, "The decision was made for other arguments. Not run.", "refused"
         )
     return None
-
-
-def message(call: Call, outcome: Outcome) -> ToolMessage:
-    """What the model reads of a call that has ended."""
-    assert outcome.status != "busy"
-    return ToolMessage(call.id, call.name, outcome.text, outcome.status)
 
 
 def _error(call: Call, text: str) -> ToolMessage:

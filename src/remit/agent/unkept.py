@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from remit.agent.asking import Asking
+from remit.agent.effect import check_effects
 from remit.agent.loop import AgentProgram
 from remit.agent.plan import Plan
 from remit.agent.projection import Projector
@@ -31,6 +32,7 @@ OnEvent = Callable[[Event], Awaitable[None] | None]
 
 async def run_unkept(plan: Plan, asking: Asking, on_event: OnEvent | None) -> Result:
     """Drive one run to its end or its pause, and tell `on_event` of it on the way."""
+    check_effects(plan.tools.values(), None)
     clock: Clock = SystemClock()
     run_id = ids.new("run")
     outbox = _Outbox(run_id, on_event) if on_event else None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from remit.agent.effect import check_effects
 from remit.agent.loop import AgentProgram
 from remit.agent.plan import DepsFactory
 from remit.app.roster import Member, Roster
@@ -52,6 +53,9 @@ class Settings:
                 f"store must be an address, like 'sqlite:///desk.db', or a Store, not"
                 f" {self.store!r}"
             )
+        transacts = getattr(self.store, "transacts", None)
+        for agent in self.roster.agents:
+            check_effects(agent.tools, transacts)
         if not isinstance(self.deploy, str) or not self.deploy.isprintable():
             raise ConfigError(f"deploy must name the code that is deployed, not {self.deploy!r}")
 

@@ -275,6 +275,7 @@ class Executor:
                 show=self._show,
                 lineage=self._lineage,
                 news=self._news,
+                transact=self._journal.transact,
             ),
             Tenure(
                 token=claim.token,

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from remit.kernel.facts import AnyFact, Finished, Paused, format_of
+from remit.kernel.facts import AnyFact, Finished, Paused, Stepped, decode, format_of
 from remit.kernel.lease import Lease, LeaseLost
 from remit.kernel.tasks import spawn
+from remit.kernel.work import STEP_FORMAT, Make, Raised, Work
 from remit.store.protocol import Store
 from remit.store.records import Append, Appended, Claim, Fenced, News
 from remit.values import codec
 from remit.values.clock import Clock
-from remit.values.errors import LetGo, StoreError
+from remit.values.errors import EffectError, LetGo, StoreError
 
 _log = logging.getLogger("remit.kernel")
 _RETRY_SECONDS = 0.05
+_TRIES = 3
 
 Publish = Callable[[int, AnyFact], None]
 PublishBody = Callable[[int, bytes], None]
 """Readers get the body: a value of their own, which they cannot change for the run."""
+Learn = Callable[[int, Stepped], None]
+Transact = Callable[[Make, Callable[[], None], Learn], Awaitable[None]]
+"""`StoredJournal.transact`."""
 
 
 class Journal(Protocol):
@@ -96,6 +101,7 @@ class StoredJournal:
         self._waiting: list[_Waiting] = []
         self._busy = self._failed = False
         self._writer: asyncio.Task[None] | None = None
+        self._turns: list[asyncio.Future[None]] = []
         self.on_news: Callable[[], None] = _unheard
 
     async def record(self, *facts: AnyFact) -> int:
@@ -124,7 +130,33 @@ class StoredJournal:
             self._go_on(self._write())
         else:
             self._busy = False
+            if self._turns:
+                self._next_turn()
         return seq
+
+    async def transact(self, make: Make, stop: Callable[[], None], learn: Learn) -> None:
+        """Store the step that `make` gives for a transaction of the store's, and what `make` did
+        in that transaction, as one commit.
+
+        It is alone in its append. What `make` raises is raised and nothing stays; `make` is
+        called again only where nothing was stored. `learn` is told of the step as soon as it is
+        stored. When this is cancelled `stop` is called, and what comes of it is waited for.
+        """
+        while self._busy:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._turns.append(turn)
+            await turn
+        self._check()
+        self._busy = True
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._go_on(self._transact(make, learn, done))
+        try:
+            await asyncio.wait([done])
+        except asyncio.CancelledError:
+            stop()
+            await asyncio.wait([done])
+            raise
+        done.result()
 
     async def pause(self, fact: Paused) -> bool:
         """Store `fact`, and let go of the run; False if news came that must be looked at."""
@@ -192,6 +224,74 @@ class StoredJournal:
         finally:
             self._busy = False
             self._writer = None
+            self._next_turn()
+
+    def _next_turn(self) -> None:
+        """Let those who want to be alone in an append see whether they can be."""
+        turns, self._turns = self._turns, []
+        for turn in turns:
+            if not turn.done():
+                turn.set_result(None)
+
+    async def _transact(self, make: Make, learn: Learn, done: asyncio.Future[None]) -> None:
+        try:
+            fact = await self._transacted(Work(make))
+            learn(self.seq, fact)
+            done.set_result(None)
+        except Raised as raised:
+            done.set_exception(raised.error)
+        except BaseException as error:
+            cut = isinstance(error, asyncio.CancelledError)
+            done.set_exception(LeaseLost() if cut else error)
+            self._fail([], error)
+            if cut:
+                raise
+        finally:
+            # Who would be told of it may be gone.
+            done.exception()
+            if self._waiting:
+                await self._write()
+            self._busy, self._writer = False, None
+            self._next_turn()
+
+    async def _transacted(self, work: Work) -> Stepped:
+        """Store what `work` makes, and find out what became of it where that is unknown. `work`
+        is not done again for ever: what stands in its way may lie in itself."""
+        item, failure = self._item(_Part((), (), STEP_FORMAT)), None
+        transact = self._store.transact  # type: ignore[attr-defined]  # a store that can
+        while True:
+            try:
+                if failure is not None:
+                    stored = await self._made_after_all(item)
+                    if stored is not None:
+                        return stored
+                    if work.calls >= _TRIES or isinstance(failure, EffectError):
+                        raise Raised(failure)
+                outcome = await transact(item, work)
+                if isinstance(outcome, Appended) and work.fact is not None:
+                    self._stored(_Part.of([work.fact]), outcome)
+                    return work.fact
+                stored = await self._made_after_all(item) if failure else None
+                if stored is None:
+                    raise LeaseLost
+                return stored
+            except StoreError as error:
+                _log.warning("a transaction of run %s failed, trying again: %s", item.run, error)
+                failure = error
+            await self._clock.sleep(_RETRY_SECONDS)
+            self._lease.check()
+
+    async def _made_after_all(self, item: Append) -> Stepped | None:
+        """The step that a transaction whose outcome is unknown has stored; None if it did not."""
+        if await self._stored_after_all(item) is None:
+            return None
+        entries = await self._store.read(item.run, item.seq)
+        fact = decode(entries[0].body) if entries else None
+        if not isinstance(fact, Stepped) or entries[0].token != item.token:
+            raise LeaseLost
+        part = _Part([fact], (entries[0].body,), entries[0].format)
+        self._stored(part, Appended(entries[0].seq, self.inbox))
+        return fact
 
     def _fail(self, begun: Sequence[_Waiting], error: BaseException) -> None:
         """Nothing more can be recorded: tell all who wait."""

@@ -6,6 +6,7 @@ and the last fact of a run of its own.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -22,9 +23,11 @@ from remit.kernel.facts import (
     Stepped,
 )
 from remit.kernel.interrupt import PauseWanted
+from remit.kernel.journal import Learn, Transact
 from remit.kernel.program import Outcome, Program, finished, told_error
 from remit.kernel.run import ActiveRun, Surroundings
 from remit.kernel.scope import Made, Scope, given
+from remit.kernel.work import Make
 from remit.values import codec
 from remit.values.errors import StoreError
 
@@ -58,6 +61,7 @@ def nested(run: ActiveRun, path: str) -> ActiveRun:
             clock=run.clock,
             lease=run.lease,
             news=run.take_news,
+            transact=_transacting(run, path),
             halt=run.halt,
             path=run.path + path,
         ),
@@ -71,6 +75,32 @@ def nested(run: ActiveRun, path: str) -> ActiveRun:
 
     run.followers[path] = hear
     return inner
+
+
+def _transacting(run: ActiveRun, path: str) -> Transact | None:
+    """The transactions of the run around, for steps under `path`."""
+    around = run.transacting
+    if around is None:
+        return None
+
+    async def transact(make: Make, stop: Callable[[], None], learn: Learn) -> None:
+        def outer(fact: Stepped) -> Stepped:
+            return replace(fact, name=path + fact.name)
+
+        async def later(made: Awaitable[Stepped]) -> Stepped:
+            return outer(await made)
+
+        def work(tx: Any) -> Stepped | Awaitable[Stepped]:
+            made = make(tx)
+            return outer(made) if isinstance(made, Stepped) else later(made)
+
+        def hear(seq: int, fact: Stepped) -> None:
+            run.hear(seq, fact)
+            learn(seq, replace(fact, name=fact.name.removeprefix(path)))
+
+        await around(work, stop, hear)
+
+    return transact
 
 
 def inside(run: ActiveRun, path: str, fact: AnyFact) -> AnyFact | None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from remit.kernel.facts import Answered, AnyFact, Ask, Asked, Received, Started, Stepped
 from remit.kernel.interrupt import PauseWanted
-from remit.kernel.journal import Journal
+from remit.kernel.journal import Journal, Transact
 from remit.kernel.lease import Lease
 from remit.values import codec
 from remit.values.clock import Clock
-from remit.values.errors import LetGo
+from remit.values.errors import ConfigError, LetGo
 
 T = TypeVar("T")
 Lineage = Callable[[], Awaitable[Sequence[Sequence[AnyFact]]]]
@@ -46,8 +47,9 @@ class Halt:
 class Surroundings:
     """What a run needs of the process around it. `show` takes passing events; `settle` waits
     until what was told has been heard, where somebody is waited for; `lineage` reads the runs
-    that this one builds on; `news` records the answers and messages that came meanwhile. `halt`
-    is that of the run around this one, where it is driven inside another, at `path`."""
+    that this one builds on; `news` records the answers and messages that came meanwhile;
+    `transact` is the journal's, where the store has transactions to share. `halt` is that of the
+    run around this one, where it is driven inside another, at `path`."""
 
     clock: Clock
     lease: Lease
@@ -57,6 +59,7 @@ class Surroundings:
     news: Callable[[], Awaitable[None]] | None = None
     halt: Halt | None = None
     path: str = ""
+    transact: Transact | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +111,7 @@ class ActiveRun:
         """Told of every further fact; by the names of those who follow."""
         self._news = around.news
         self._looking = asyncio.Lock()
+        self.transacting = around.transact
         self._journal = journal
         self._steps: dict[str, tuple[int, Stepped]] = {}
         self._answers: dict[str, Answered] = {}
@@ -199,6 +203,37 @@ class ActiveRun:
         if self.settle is not None:
             await self.settle()
         return value
+
+    async def transact(
+        self, name: str, make: Callable[[Any], Any], stop: Callable[[], None]
+    ) -> None:
+        """Make the step `name` and record it, in one transaction of the store's.
+
+        `make` is given the transaction, as the store has it, and gives the step's value or what
+        is awaited for it. What it raises is raised, and nothing that it did in the transaction
+        stays; it may be called again after that. `stop` is called when this is cancelled: `make`
+        must then end. Raises what `step` raises, and ConfigError for a store that cannot do it.
+        """
+        if self.transacting is None:
+            raise ConfigError("this store has no transaction to share: use SQLite or PostgreSQL")
+        self.check()
+
+        def work(tx: Any) -> Stepped | Awaitable[Stepped]:
+            started = self.clock.steady()
+
+            def step(value: Any) -> Stepped:
+                took = round((self.clock.steady() - started) * 1000)
+                return Stepped(name=name, value=value, took=took, at=self.now())
+
+            async def later(made: Awaitable[Any]) -> Stepped:
+                return step(await made)
+
+            made = make(tx)
+            return later(made) if inspect.isawaitable(made) else step(made)
+
+        await self.transacting(work, stop, self.hear)
+        if self.settle is not None:
+            await self.settle()
 
     def pause(
         self, asks: Sequence[Ask] = (), *, due: int | None = None, listens: bool = False

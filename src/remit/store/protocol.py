@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from remit.store.money import LedgerQuery, LedgerSum, Meter, MeterState
 from remit.store.records import (
@@ -217,9 +217,13 @@ class Store(Protocol):
 class Transacting(Protocol):
     """A store that can record a call's result in the transaction that made its effect."""
 
+    transacts: Literal["sync", "async"]
+    """Whether `work` is called, on the thread that writes, or awaited."""
+
     async def transact(self, item: Append, work: Callable[[Any], Any]) -> Appended | Fenced | News:
         """Write `item` with the entries that `work` gives for an open transaction, and all that
-        `work` did in it, as one commit.
+        `work` did in it, as one commit. Raises EffectError where `work` ended the transaction
+        or left it broken.
 
         The fence is compared first, and `work` is not called where it misses. What `work` raises
         is raised, and nothing of it stays. SQLite calls `work` with its connection, on the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from remit.store.money import LedgerQuery, LedgerSum, Meter, MeterState
 from remit.store.protocol import Heart, Store
@@ -57,11 +57,11 @@ class CrashStore:
     """Hands every call to `store`, and dies at the `at`-th write, before or after it is done.
 
     Writes are `create`, `claim`, `append`, `release`, `deliver`, `send`, `cancel`, `sweep`,
-    `delete_before` and `forget`, counted from 1, also where they find nothing to do; heartbeats
-    are not counted. From the death on
-    every call raises `Crash`, and so do `wakeups` when they next ring; a `heart` renews nothing
-    more. With `at=None` it never dies: `writes` then tells how many there were, so that a dry
-    run can count them.
+    `delete_before`, `forget` and, where the store has it, `transact`, counted from 1, also where
+    they find nothing to do; heartbeats are not counted. From the death on every call raises
+    `Crash`, and so do `wakeups` when they next ring; a `heart` renews nothing more. With
+    `at=None` it never dies: `writes` then tells how many there were, so that a dry run can count
+    them.
     """
 
     def __init__(
@@ -122,6 +122,16 @@ class CrashStore:
 
     async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
         return await self._write(lambda: self._store.append(batch))
+
+    @property
+    def transacts(self) -> Literal["sync", "async"] | None:
+        """How the store behind it runs work in its transactions; None where it has none."""
+        return getattr(self._store, "transacts", None)
+
+    async def transact(self, item: Append, work: Callable[[Any], Any]) -> Appended | Fenced | News:
+        return await self._write(
+            lambda: self._store.transact(item, work)  # type: ignore[attr-defined]  # where it can
+        )
 
     async def read(self, run: str, after: int = 0) -> Sequence[Entry]:
         return await self._read(lambda: self._store.read(run, after))

@@ -57,7 +57,9 @@ class ToolContext(msgspec.Struct, Generic[Deps], frozen=True, kw_only=True, eq=F
 
     A parameter with this annotation is filled in and never shown to the model.
     `idempotency_key` is the same for every attempt of one call and different for every other.
-    `deadline` is in seconds of the clock's steady time. `report` is what `progress` calls;
+    `deadline` is in seconds of the clock's steady time. `tx` is a transactional tool's alone: the
+    `sqlite3` connection, or psycopg's `AsyncConnection`, inside the transaction that records the
+    call's result; who commits it is the store. `report` is what `progress` calls;
     `life` belongs to the runtime.
     """
 
@@ -72,6 +74,7 @@ class ToolContext(msgspec.Struct, Generic[Deps], frozen=True, kw_only=True, eq=F
     attempt: int = 1
     lease_token: int | None = None
     deadline: float | None = None
+    tx: Any = None
     report: Report | None = None
     life: Life = msgspec.field(default_factory=Life)
 

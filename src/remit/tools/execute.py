@@ -28,15 +28,18 @@ _UNKNOWN = (
     "It may or may not have done what you asked: check before you try again, "
     "or tell the user that it did not work."
 )
+_UNDONE = "Nothing that it did was kept: try again, or tell the user that it did not work."
 
 
 class Outcome(msgspec.Struct, frozen=True):
     """How a call ended. `text` is for the model, `error` for log and trace alone. A tool that
-    was `busy` is to be called again."""
+    was `busy` is to be called again; one that `returned` came to its end, even where its result
+    cannot be used."""
 
     text: str
     status: Literal["ok", "error", "timeout", "busy"] = "ok"
     error: BaseException | None = None
+    returned: bool = False
 
 
 async def execute(
@@ -84,22 +87,21 @@ async def execute(
 def timed_out(tool: Tool) -> Outcome:
     """The outcome of a tool whose time is over."""
     log.warning("tool %s timed out after %s s", tool.name, tool.seconds)
-    return Outcome(f"The tool timed out after {tool.seconds:g} seconds. {_UNKNOWN}", "timeout")
+    return Outcome(f"The tool timed out after {tool.seconds:g} seconds. {_left(tool)}", "timeout")
 
 
 def answer(tool: Tool, value: object) -> Outcome:
     """The outcome of a tool that returned `value`: its text, or why it has none."""
     try:
         check = None if tool.promise is None else tool.promise.check
-        return Outcome(render(value, tool.max_result_chars, check))
+        return Outcome(render(value, tool.max_result_chars, check), returned=True)
     except BaseException as error:
         if inspect.iscoroutine(value):
             value.close()
         log.error("tool %s: its result cannot be used", tool.name, exc_info=error)
         why = _why_not(error, tool.expose_errors)
-        return Outcome(
-            f"The tool ran, but its result cannot be used: {why}. Do not repeat it.", "error", error
-        )
+        text = f"The tool ran, but its result cannot be used: {why}. Do not repeat it."
+        return Outcome(text, "error", error, returned=True)
 
 
 def failed(tool: Tool, error: BaseException) -> Outcome:
@@ -119,7 +121,12 @@ def failed(tool: Tool, error: BaseException) -> Outcome:
         if tool.expose_errors:
             text = cut(f"{type(error).__name__}: {_message(error)}", ERROR_CHARS)
     text = cut(well_formed(text), tool.max_result_chars)
-    return Outcome(text if text.strip() else f"The tool failed. {_UNKNOWN}", "error", error)
+    return Outcome(text if text.strip() else f"The tool failed. {_left(tool)}", "error", error)
+
+
+def _left(tool: Tool) -> str:
+    """What a tool that did not come to its end may have left behind, and what to do about it."""
+    return _UNDONE if tool.transactional else _UNKNOWN
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

@@ -41,6 +41,7 @@ class ToolOptions(TypedDict, total=False):
     returns: Any
     expose_errors: bool
     repeat: Repeat
+    transactional: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,7 +55,8 @@ class Tool:
     `returns` is a type or a JSON Schema that results must fit. With `expose_errors` the model
     reads the class and message of any exception, else only those of a `ToolError`.
     `repeat` is about a call whose process died while it ran: with "safe" it runs again, with the
-    same idempotency key; with "ask" a person decides whether it happened.
+    same idempotency key; with "ask" a person decides whether it happened. A `transactional` one
+    gets in `ctx.tx` the transaction that records its result, on SQLite and PostgreSQL.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Tool:
     returns: Any = None
     expose_errors: bool = False
     repeat: Repeat = "safe"
+    transactional: bool = False
     seconds: float | None = field(init=False, repr=False)
     is_async: bool = field(init=False, repr=False)
     checks_context: bool = field(init=False, repr=False)
@@ -78,7 +81,7 @@ class Tool:
         _refuse_name(self.name)
         _refuse_description(self.name, self.description)
         what = f"tool {self.name!r}"
-        _refuse_repeat(self.repeat, what)
+        _refuse_repeat(self.repeat, self.transactional, what)
         arguments, is_async = self._read(what)
         for name, value in {
             "schema": arguments.document,
@@ -251,9 +254,16 @@ def _refuse_description(name: str, description: object) -> None:
         )
 
 
-def _refuse_repeat(repeat: object, what: str) -> None:
+def _refuse_repeat(repeat: object, transactional: object, what: str) -> None:
     if repeat not in ("safe", "ask"):
         raise ConfigError(f'{what}: repeat must be "safe" or "ask", not {repeat!r:.80}')
+    if not isinstance(transactional, bool):
+        raise ConfigError(f"{what}: transactional must be True or False, not {transactional!r:.80}")
+    if transactional and repeat == "ask":
+        raise ConfigError(
+            f'{what}: leave out repeat="ask", a transactional tool has nothing to ask: what it'
+            " does and the record of it are one commit"
+        )
 
 
 def _checks_context(approval: object, what: str) -> bool:

@@ -97,6 +97,10 @@ class StoreError(Retryable):
     reason: str
 
 
+class EffectError(StoreError):
+    """The work in the store's transaction broke its rules: {reason}"""
+
+
 @dataclass(eq=False, kw_only=True)
 class RunNotFoundError(Final):
     """The store holds no run {run!r}: look with `remit runs list` and check the store's address."""

@@ -19,7 +19,7 @@ from remit.store.postgres.lane import Plan
 from remit.store.postgres.statements import Call, Queries
 from remit.store.postgres.wire import OPENING, Rows
 from remit.store.records import Append, Appended, Fenced, News
-from remit.values.errors import StoreError
+from remit.values.errors import EffectError
 
 Connection = psycopg.AsyncConnection[Any]
 Effect = Callable[[Connection], Awaitable[Sequence[bytes]]]
@@ -120,13 +120,13 @@ class Effects:
     async def _return_to(self, connection: Connection, begun: str) -> None:
         status = connection.info.transaction_status
         if status == TransactionStatus.INERROR:
-            raise StoreError(
+            raise EffectError(
                 reason="the work went on after a statement of its transaction had failed, and"
                 " nothing of it was stored: let it end with the error, or put what may fail into"
                 " `async with connection.transaction()`."
             )
         if status != TransactionStatus.INTRANS or (await self._enter(connection))[0] != begun:
-            raise StoreError(
+            raise EffectError(
                 reason="the work ended the transaction in which its effect was to be recorded,"
                 " and the effect may be stored without its record: leave out COMMIT and ROLLBACK,"
                 " the store commits."

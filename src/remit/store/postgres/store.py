@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from remit.store.bells import Bells
 from remit.store.money import LedgerQuery, LedgerSum, Meter, MeterState
@@ -54,6 +54,8 @@ class PostgresStore:
     seconds a call waits while the server is away. Without `migrate` a database whose schema is
     older, or not made yet, is refused. Raises ConfigError for a `dsn` that cannot be read.
     """
+
+    transacts: Literal["sync", "async"] = "async"
 
     def __init__(
         self,

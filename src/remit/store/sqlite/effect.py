@@ -12,7 +12,7 @@ import msgspec
 from remit.store.records import Append, Appended, Fenced, News
 from remit.store.sqlite import journal
 from remit.store.sqlite.moment import Moment
-from remit.values.errors import StoreError
+from remit.values.errors import EffectError
 
 Effect = Callable[[sqlite3.Connection], Sequence[bytes]]
 
@@ -38,7 +38,7 @@ def transact(
         db, now, [msgspec.structs.replace(item, entries=(*item.entries, *bodies))]
     )
     if not isinstance(outcome, Appended):
-        raise StoreError(
+        raise EffectError(
             reason="the work moved its own run on, and nothing of it was stored: leave the"
             " store's own tables alone."
         )
@@ -77,14 +77,14 @@ def _guarded(db: sqlite3.Connection) -> Iterator[None]:
     if attempts:
         raise _trespass(attempts)
     if not db.in_transaction:
-        raise StoreError(
+        raise EffectError(
             reason="SQLite rolled back the transaction in which the effect was to be recorded,"
             " and the work went on: let the work end with the error that it was told."
         )
 
 
-def _trespass(attempts: Sequence[str | None]) -> StoreError:
-    return StoreError(
+def _trespass(attempts: Sequence[str | None]) -> EffectError:
+    return EffectError(
         reason=f"the work asked for {attempts[0]} inside the store's transaction, and nothing of"
         " it was stored: leave out commit, rollback and `with connection`, the store commits."
     )

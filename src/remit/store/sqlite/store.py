@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from remit.store.bells import Bells
 from remit.store.money import LedgerQuery, LedgerSum, Meter, MeterState
@@ -58,6 +58,8 @@ class SqliteStore:
     whose schema is older is refused, and so is one that is no store yet. Raises ConfigError for
     an empty path and for `:memory:`.
     """
+
+    transacts: Literal["sync", "async"] = "sync"
 
     def __init__(
         self,

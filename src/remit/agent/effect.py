@@ -1,0 +1,84 @@
+"""Calls whose effect and whose result are one commit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from typing import Any, Literal
+
+from remit.kernel.facts import Stepped
+from remit.kernel.run import ActiveRun
+from remit.tools.execute import Outcome, failed
+from remit.tools.inside import Inside, Undone
+from remit.tools.patience import patiently
+from remit.tools.tool import Tool
+from remit.values.content import Call
+from remit.values.errors import ConfigError, StoreError
+from remit.values.messages import ToolMessage
+
+Transacts = Literal["sync", "async"]
+"""How a store runs what happens in its transaction: calls it, or awaits it."""
+
+
+async def take_effect(run: ActiveRun, name: str, call: Call, inside: Inside) -> None:
+    """Make the call in the transaction that records its result as the step `name`.
+
+    Where the call does not come to its end nothing that it did stays, and what became of it is
+    recorded by itself.
+    """
+    tool, began = inside.tool, run.clock.steady()
+
+    def make(tx: Any) -> ToolMessage | Awaitable[ToolMessage]:
+        made = inside(tx)
+        return told(call, made) if isinstance(made, Outcome) else _told_later(call, made)
+
+    async def attempt() -> Outcome:
+        try:
+            await run.transact(name, make, inside.stop)
+        except Undone as undone:
+            if isinstance(undone.why, Outcome):
+                return undone.why
+            raise undone.why or asyncio.CancelledError from None
+        except StoreError as error:
+            return failed(tool, error)
+        return Outcome("")
+
+    deadline = None if tool.seconds is None else began + tool.seconds
+    outcome = await patiently(attempt, tool, deadline, run.clock, run.check)
+    if run.recorded(name) is None:
+        took = round((run.clock.steady() - began) * 1000)
+        value = told(call, outcome)
+        await run.record(Stepped(name=name, value=value, took=took, at=run.now()))
+
+
+def told(call: Call, outcome: Outcome) -> ToolMessage:
+    """What the model reads of a call that has ended."""
+    assert outcome.status != "busy"
+    return ToolMessage(call.id, call.name, outcome.text, outcome.status)
+
+
+def check_effects(tools: Iterable[Tool], transacts: Transacts | None) -> None:
+    """Raise ConfigError, which says the mend, for a transactional tool that a store which
+    transacts like that, or not at all (None), cannot run."""
+    for tool in tools:
+        if not tool.transactional:
+            continue
+        if transacts is None:
+            raise ConfigError(
+                f"tool {tool.name!r} is transactional, and here is no database to be so in: give"
+                " its agent to an App with store='sqlite:///…' or 'postgresql://…'"
+            )
+        if tool.is_async and transacts == "sync":
+            raise ConfigError(
+                f"tool {tool.name!r} is transactional and async: on SQLite it runs on the thread"
+                " that writes, so make it a plain `def` that uses ctx.tx, a sqlite3 connection"
+            )
+        if not tool.is_async and transacts == "async":
+            raise ConfigError(
+                f"tool {tool.name!r} is transactional and sync: on PostgreSQL make it an"
+                " `async def` that awaits ctx.tx, a psycopg AsyncConnection"
+            )
+
+
+async def _told_later(call: Call, made: Awaitable[Outcome]) -> ToolMessage:
+    return told(call, await made)
