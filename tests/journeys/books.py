@@ -30,12 +30,14 @@ def paid(ctx: ToolContext[Any]) -> str:
 @dataclass(frozen=True)
 class Books:
     """Payments in one database with the runs. `handle` gives one more store on it, not yet
-    opened; `ask` carries out a statement beside the store."""
+    opened; `ask` carries out a statement beside the store; `where` is the file, or the server's
+    address."""
 
     kind: str
     table: str
     handle: Callable[[], Store]
     ask: Callable[[str], list[tuple[Any, ...]]]
+    where: str = ""
 
     def begin(self) -> None:
         """Make the table; the database is there by now."""
@@ -44,7 +46,7 @@ class Books:
     @property
     def keys(self) -> list[str]:
         """The idempotency key of each payment that is there."""
-        return [key for (key,) in self.ask(f"SELECT key FROM {self.table}")]
+        return [key for (key,) in self.ask(f"SELECT key FROM {self.table} ORDER BY amount")]
 
     def pay(self, during: During = paid, **options: Any) -> Tool:
         """A tool that writes a payment in the transaction of its record."""
@@ -65,6 +67,11 @@ class Books:
         return tool(**chosen)(pay if self.kind == "sqlite" else pay_and_wait)
 
 
+def table_in(kind: str, schema: str) -> str:
+    """The name of the table of payments."""
+    return "payments" if kind == "sqlite" else f"{schema}.payments"
+
+
 @contextmanager
 def sqlite_books(folder: Path, clock: ManualClock) -> Iterator[Books]:
     path = folder / "runs.db"
@@ -73,7 +80,8 @@ def sqlite_books(folder: Path, clock: ManualClock) -> Iterator[Books]:
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
             return db.execute(statement).fetchall()
 
-    yield Books("sqlite", "payments", lambda: SqliteStore(path, clock), ask)
+    table = table_in("sqlite", "")
+    yield Books("sqlite", table, lambda: SqliteStore(path, clock), ask, str(path))
 
 
 @contextmanager
@@ -85,10 +93,11 @@ def postgres_books(_: Path, clock: ManualClock) -> Iterator[Books]:
                 found = db.execute(statement)
                 return found.fetchall() if found.description else []
 
-        table = f"{place.schema}.payments"
+        table = table_in("postgres", place.schema)
         yield Books(
             "postgres",
             table,
             lambda: PostgresStore(place.address, clock, schema=place.schema),
             ask,
+            place.address,
         )

@@ -11,9 +11,13 @@ from typing import Any, Literal
 
 import pytest
 
-from remit import App, Run, ToolContext, tool
+from remit import App, Run, ToolContext, WorkflowRun, tool, workflow
+from remit.agent.asking import user_message
+from remit.agent.loop import AgentProgram
+from remit.agent.state import AgentInput, derive
 from remit.errors import ConfigError, StoreError, ToolBusyError, ToolError
-from remit.kernel.facts import Stepped
+from remit.flow.engage import Engagement
+from remit.kernel.facts import Asked, Stepped
 from remit.models.request import ModelRequest
 from remit.store.memory import MemoryStore
 from remit.store.protocol import Store
@@ -36,6 +40,7 @@ from tests.journeys.clerk import (
     results,
     soon,
 )
+from tests.journeys.flows import hosting
 
 Kind = Callable[[Path, ManualClock], AbstractContextManager[Books]]
 PAY: list[Item] = [Call("pay", amount=5), Say("done")]
@@ -405,3 +410,28 @@ def test_a_transactional_tool_has_nothing_to_ask() -> None:
         @tool(transactional=True, repeat="ask")
         def pay() -> None:
             """Pays."""
+
+
+async def test_an_agent_inside_a_workflow_takes_effect_as_any_other(
+    store: Store, clock: ManualClock, books: Books
+) -> None:
+    inner = clerk(PAY, [books.pay()])
+
+    @workflow
+    async def settle(run: WorkflowRun, input: str) -> str:
+        text: str = (await run.agent(inner, input)).text
+        return text
+
+    def engage(agent: Any, message: Any, asked: Asked) -> Engagement:
+        return Engagement(
+            AgentProgram(agent.plan(frozenset())),
+            AgentInput(message=user_message(message)),
+            lambda facts: derive("x", facts).result(),
+        )
+
+    async with hosting(store, clock, settle, engage=engage) as flows:
+        run = await flows.start(settle, "x")
+        found = await flows.ended(run)
+        names = await flows.names(run)
+    assert (found.output, len(books.keys)) == ("done", 1)
+    assert "agent:0/turn:0/call:0" in names

@@ -131,7 +131,7 @@ class Actor:
             case ToolMessage():
                 await self._run.step(name, partial(_same, gate), ToolMessage)
             case Ready(tool=Tool(transactional=True)):
-                await self._take_effect(name, call, gate)
+                await self._take_effect(name, call, gate, self._context(turn, call))
             case Ready():
                 await self._outwait(gate.tool, turn)
                 await self._run.step(
@@ -196,8 +196,9 @@ class Actor:
             check()
         deadline = None if tool.seconds is None else run.clock.steady() + tool.seconds
 
+        context = self._context(turn, call, deadline)
+
         async def attempt() -> Outcome:
-            context = self._context(turn, call, deadline)
             try:
                 return await execute(
                     tool,
@@ -214,13 +215,15 @@ class Actor:
         outcome = await patiently(attempt, tool, deadline, run.clock, check)
         return told(call, outcome)
 
-    async def _take_effect(self, name: str, call: Call, ready: Ready) -> None:
+    async def _take_effect(
+        self, name: str, call: Call, ready: Ready, context: ToolContext[Any]
+    ) -> None:
         """Nothing that a dead process left running need be waited for: it can commit nothing."""
         run = self._run
         inside = Inside(
             ready.tool,
             ready.checked,
-            ready.context,
+            context,
             run.clock,
             self._abandoned,
             run.tenure.grace,
