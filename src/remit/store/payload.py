@@ -89,10 +89,10 @@ class Encrypted:
     """Bodies encrypted and signed with Fernet (AES-128 in CBC mode, HMAC-SHA256).
 
     The first of `keys` encrypts, all of them decrypt: a new key goes in front, and the old one
-    stays for as long as there are bodies of its time. A key is 32 random bytes in URL-safe base64,
-    as `cryptography.fernet.Fernet.generate_key()` makes. What is not in bodies stays readable: ids, users, tenants, threads, names,
-    times, amounts of money. Raises ConfigError for keys that are none, and where the library
-    `cryptography` is missing.
+    stays for as long as there are bodies of its time. A key is 32 random bytes in URL-safe
+    base64, as `cryptography.fernet.Fernet.generate_key()` makes. What is not in bodies stays
+    readable: ids, users, tenants, threads, names, times, amounts of money. Raises ConfigError for
+    keys that are none, and where the library `cryptography` is missing.
     """
 
     def __init__(self, keys: str | bytes | Sequence[str | bytes]) -> None:
