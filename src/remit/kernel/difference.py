@@ -30,7 +30,10 @@ class Changed(Unfit):
             recorded=difference.recorded,
             driven=difference.driven,
         )
-        super().__init__(str(self.error))
+        super().__init__(
+            f"at entry {difference.seq} {difference.recorded} is recorded, and this code comes to"
+            f" {difference.driven}"
+        )
 
 
 def told(name: str, digest: str | None = None) -> str:
