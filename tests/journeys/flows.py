@@ -78,6 +78,12 @@ class Flows:
     async def ended(self, run: str) -> Run:
         return await asyncio.wait_for(self._reaches(run, *ENDED), 20)
 
+    async def moves(self, run: str, seq: int) -> None:
+        """Wait until something is recorded after entry `seq`."""
+        with self.bus.subscribe(run) as news:
+            while (await self.row(run)).seq <= seq:
+                await asyncio.wait_for(news.get(), 20)
+
     async def _reaches(self, run: str, *statuses: str) -> Run:
         with self.bus.subscribe(run) as news:
             while (row := await self.row(run)).status not in statuses:
