@@ -11,8 +11,8 @@ from typing import Any
 
 from remit import Caller, Run, Workflow
 from remit.agent.view import listed
-from remit.flow.engage import Engage
 from remit.flow.question import answers
+from remit.flow.run import Engage
 from remit.flow.view import view, waiting
 from remit.host.bus.memory import MemoryBus
 from remit.host.client import Client, Start

@@ -196,9 +196,8 @@ class Actor:
             check()
         deadline = None if tool.seconds is None else run.clock.steady() + tool.seconds
 
-        context = self._context(turn, call, deadline)
-
         async def attempt() -> Outcome:
+            context = self._context(turn, call, deadline)
             try:
                 return await execute(
                     tool,

@@ -69,7 +69,7 @@ class AgentProgram:
 
     async def drive(self, run: ActiveRun) -> Outcome:
         """Take turns until the run is answered, spent or waiting for a person."""
-        return await self.follow(run, AgentState(run.id))
+        return await self.follow(run, AgentState(run.id, run.path))
 
     async def follow(self, run: ActiveRun, state: AgentState) -> Outcome:
         """`drive`, on a fresh `state` that the caller may read meanwhile."""

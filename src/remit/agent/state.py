@@ -72,8 +72,9 @@ def step_value(fact: Stepped) -> StepValue | None:
 class AgentState:
     """A run's conversation, turns and sums. `advance` is the only way that it changes."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, path: str = "") -> None:
         self.run_id = run_id
+        self._path = path
         self.messages: list[Message] = []
         """What complete turns added; a turn is complete when each of its calls has a result."""
         self.turns: list[Turn] = []
@@ -186,7 +187,7 @@ class AgentState:
                 number=len(self.turns),
                 model=message.model,
                 usage=value.usage,
-                usage_id=f"{self.run_id}/{fact.name}",
+                usage_id=f"{self.run_id}/{self._path}{fact.name}",
                 calls=self.open_calls,
                 text=message.text,
             )
@@ -235,9 +236,10 @@ class AgentState:
         self.messages[-1] = msgspec.structs.replace(last, content=content)
 
 
-def derive(run_id: str, facts: Iterable[tuple[int, AnyFact]]) -> AgentState:
-    """The state that `facts`, with their sequence numbers, lead to."""
-    state = AgentState(run_id)
+def derive(run_id: str, facts: Iterable[tuple[int, AnyFact]], path: str = "") -> AgentState:
+    """The state that `facts`, with their sequence numbers, lead to; `path` is where in the run
+    the agent works."""
+    state = AgentState(run_id, path)
     for seq, fact in facts:
         state.advance(seq, fact)
     return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -65,7 +66,7 @@ async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -
             await stream.aclose()
     assembly.close()
     return ModelAnswer(
-        message=AssistantMessage(_content(run.id, turn, assembly, model.name), model.name),
+        message=AssistantMessage(_content(run, turn, assembly, model.name), model.name),
         usage=_priced(assembly.usage or _estimated(request, assembly), model),
         stop=assembly.stop,
     )
@@ -85,7 +86,7 @@ def _opened(model: Model, request: ModelRequest) -> AsyncIterator[Chunk]:
 
 
 def _content(
-    run_id: str, turn: int, assembly: Assembly, maker: str
+    run: ActiveRun, turn: int, assembly: Assembly, maker: str
 ) -> tuple[Text | Reasoning | Call, ...]:
     """The answer's parts. Call ids are ours, whatever the provider sends: unique in a thread, and
     the same wherever this answer is read."""
@@ -93,7 +94,7 @@ def _content(
     numbers = count()
     for part in assembly.parts:
         if isinstance(part, RawCall):
-            content.append(_call(part, run_id, turn, next(numbers)))
+            content.append(_call(part, run, turn, next(numbers)))
         elif isinstance(part, Reasoning):
             content.append(msgspec.structs.replace(part, maker=maker))
         else:
@@ -101,16 +102,24 @@ def _content(
     return tuple(content)
 
 
-def _call(raw: RawCall, run_id: str, turn: int, number: int) -> Call:
+def _call(raw: RawCall, run: ActiveRun, turn: int, number: int) -> Call:
     legal = _LEGAL.fullmatch(raw.name) is not None
     return Call(
-        id=f"call_{run_id[-10:]}_{turn}_{number}",
+        id=f"call_{_mark(run)}_{turn}_{number}",
         name=raw.name if legal else "unknown",
         arguments=raw.arguments,
-        key=f"{run_id}/{turn}/{number}",
+        key=f"{run.id}/{run.path}{turn}/{number}",
         malformed=raw.malformed,
         misnamed=None if legal else raw.name[:200],
     )
+
+
+def _mark(run: ActiveRun) -> str:
+    """What tells a run's call ids from those of others, and those of the agents inside it from
+    each other: short, and legal for every provider."""
+    if not run.path:
+        return run.id[-10:]
+    return hashlib.blake2b(f"{run.id}/{run.path}".encode(), digest_size=5).hexdigest()
 
 
 def _estimated(request: ModelRequest, assembly: Assembly) -> Usage:

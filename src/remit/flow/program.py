@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from remit.flow.engage import Engage
-from remit.flow.run import Kit, WorkflowRun
+from remit.flow.run import Engage, Kit, WorkflowRun
 from remit.flow.shape import MisfitError, Shape
 from remit.kernel.course import Course
 from remit.kernel.program import Outcome, told_error

@@ -11,18 +11,22 @@ from functools import partial
 from typing import Any, TypeVar, overload
 from uuid import UUID, uuid4
 
-from remit.flow.engage import Engage
+import msgspec
+
 from remit.flow.make import Making
 from remit.flow.shape import MisfitError, Shape, digest, shape_of
 from remit.kernel.facts import Stepped
 from remit.kernel.gather import gather
-from remit.kernel.nested import drive_inside
+from remit.kernel.nested import Engagement, drive_inside
 from remit.kernel.scope import Scope
 from remit.kernel.script import Item
 from remit.tools.abandoned import Abandoned
 from remit.values.errors import ConfigError, StepFailedError
 
 T = TypeVar("T")
+Engage = Callable[[Any, Any, str | None], Engagement]
+"""Gives an agent (or the one of that name) its message; with a recorded `name@version`, in that
+version. Raises ConfigError for what no agent here can be asked."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -228,13 +232,12 @@ class WorkflowRun:
         """
         if self._kit.engage is None:
             raise ConfigError("run.agent needs an App with agents: App(agents=[…], workflows=[…])")
-        engagement = self._kit.engage(agent, message, self._scope.course.run.asked)
-        key, input = engagement.program.key, engagement.input
-        inside = await drive_inside(self._scope, engagement.program, input, digest([key, input]))
+        engage = partial(self._kit.engage, agent, message)
+        inside, engagement = await drive_inside(self._scope, engage, _task_digest)
         if inside.end.error is not None:
             step = inside.end.name.removesuffix("/end")
             raise StepFailedError(step=step, error=inside.end.error) from inside.raised
-        return engagement.result(inside.facts)
+        return engagement.result(inside.run)
 
     async def _branch(self, branch: Callable[[WorkflowRun], Awaitable[Any]], scope: Scope) -> Any:
         return await branch(WorkflowRun(scope, self._kit))
@@ -246,6 +249,11 @@ class WorkflowRun:
             at = self._scope.course.run.recorded_at(fact.name) or 0
             driven = f"{fact.name} whose value {misfit}"
             raise self._scope.course.differ(Item(fact.name, at, fact), driven) from misfit
+
+
+def _task_digest(engagement: Engagement) -> str | None:
+    name = engagement.program.key.partition("@")[0]
+    return digest([name, msgspec.to_builtins(engagement.input)])
 
 
 def _seconds(value: Any, what: str, least: float | None = None) -> float | None:

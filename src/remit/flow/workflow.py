@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, overload
 
-from remit.flow.engage import Engage
 from remit.flow.program import FlowInput, WorkflowProgram
+from remit.flow.run import Engage
 from remit.flow.shape import MisfitError, Shape, shape_of
 from remit.tools import function as functions
 from remit.values.errors import ConfigError

@@ -7,6 +7,7 @@ and the last fact of a run of its own.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -22,14 +23,14 @@ from remit.kernel.facts import (
     Started,
     Stepped,
 )
-from remit.kernel.interrupt import PauseWanted
+from remit.kernel.interrupt import PauseWanted, Unfit
 from remit.kernel.journal import Learn, Transact
 from remit.kernel.program import Outcome, Program, finished, told_error
 from remit.kernel.run import ActiveRun, Surroundings
 from remit.kernel.scope import Made, Scope, given
 from remit.kernel.work import Make
 from remit.values import codec
-from remit.values.errors import StoreError
+from remit.values.errors import ConfigError, StoreError
 
 _ASKED, _END = "asked", "end"
 
@@ -124,7 +125,11 @@ def _step(run: ActiveRun, name: str, fact: Stepped) -> AnyFact:
     if name == _ASKED:
         asked = run.asked
         return Asked(
-            input=fact.value, user=asked.user, tenant=asked.tenant, by=asked.by, at=fact.at
+            input=codec.convert(fact.value, Task).input,
+            user=asked.user,
+            tenant=asked.tenant,
+            by=asked.by,
+            at=fact.at,
         )
     if name == _END and fact.error is None:
         outcome = codec.convert(fact.value, Outcome)
@@ -132,30 +137,66 @@ def _step(run: ActiveRun, name: str, fact: Stepped) -> AnyFact:
     return replace(fact, name=name)
 
 
+@dataclass(frozen=True, slots=True)
+class Engagement:
+    """An agent, as far as it matters here, with its task: the program that is driven inside, what
+    it is asked, and how its own run is read in the end."""
+
+    program: Program
+    input: Any
+    result: Callable[[ActiveRun], Any]
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What a program was asked inside a run. `program` is its `name@version`."""
+
+    program: str
+    input: Any
+
+
 class Inside(msgspec.Struct, frozen=True):
-    """How a program ended inside a run: its last step, the facts of its own, and what it raised
-    if it did so here."""
+    """How a program ended inside a run: its last step, its own run, and what it raised if it did
+    so here."""
 
     end: Stepped
-    facts: list[tuple[int, AnyFact]]
+    run: ActiveRun
     raised: Exception | None = None
 
 
-async def drive_inside(scope: Scope, program: Program, input: Any, digest: str | None) -> Inside:
-    """Drive `program` to its end inside a scope. Its last step has an error where it raised."""
+async def drive_inside(
+    scope: Scope,
+    engage: Callable[[str | None], Engagement],
+    digest: Callable[[Engagement], str | None],
+) -> tuple[Inside, Engagement]:
+    """Drive what `engage` gives to its end inside a scope. Its last step has an error where it
+    raised one. `engage` is told which program was recorded, since a run keeps its versions."""
     path = scope.enter("agent")
     run, name = scope.course.run, path.removesuffix("/")
     with scope.doing(name):
-        await scope.made(path + _ASKED, digest, given(Made(input)))
+        engagement = _engaged(scope, engage, run.recorded(path + _ASKED))
+        task = Task(engagement.program.key, engagement.input)
+        await scope.made(path + _ASKED, digest(engagement), given(Made(task)))
         inner, raised = nested(run, path), None
         end = run.recorded(path + _END)
         if end is None:
             scope.check_frontier(name)
-            made, raised = await _end(scope, name, program, inner)
+            made, raised = await _end(scope, name, engagement.program, inner)
             end = await scope.made(path + _END, None, given(made))
             if end.error is None:
                 inner.hear(run.recorded_at(path + _END) or 0, _step(run, _END, end))
-        return Inside(end, inner.facts, raised)
+        return Inside(end, inner, raised), engagement
+
+
+def _engaged(
+    scope: Scope, engage: Callable[[str | None], Engagement], asked: Stepped | None
+) -> Engagement:
+    if asked is None:
+        return engage(None)
+    program = codec.convert(asked.value, Task).program
+    try:
+        return engage(program)
+    except ConfigError as error:
+        raise scope.course.end(Unfit(f"{program} is to go on in it: {error}")) from error
 
 
 async def _end(
