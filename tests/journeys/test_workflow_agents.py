@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -26,11 +27,19 @@ from tests.journeys.desk import World, desk, endless
 from tests.journeys.flows import Flows, hosting
 
 
-def engage(world: World, model: Any = None, versions: tuple[str, ...] = ("1",)) -> Engage:
-    """Brings the desk, in these versions."""
+def engage(
+    world: World,
+    model: Any = None,
+    versions: tuple[str, ...] = ("1",),
+    *,
+    asks_more: bool = False,
+) -> Engage:
+    """Brings the desk, in these versions; it may ask before it looks something up."""
     programs = {}
     for version in versions:
         agent = desk(world, model or endless(world)).replace(version=version)
+        if asks_more:
+            agent = agent.replace(tools=[replace(one, approval="always") for one in agent.tools])
         programs[f"desk@{version}"] = AgentProgram(agent.plan(agent.granted))
 
     def bring(agent: Any, message: Any, recorded: str | None) -> Engagement:

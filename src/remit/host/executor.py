@@ -15,7 +15,7 @@ from remit.kernel.facts import Answered, AnyFact, Received, decode
 from remit.kernel.interrupt import Answer, PauseWanted, Unfit
 from remit.kernel.journal import StoredJournal
 from remit.kernel.lease import Cancelled, Lease, LeaseLost, Leaving
-from remit.kernel.program import Outcome, finished, told_error
+from remit.kernel.program import GIVEN_UP, Outcome, finished, told_error
 from remit.kernel.run import ActiveRun, Surroundings, Tenure
 from remit.kernel.tasks import spawn
 from remit.store.records import CANCEL, MESSAGE, Claim, Refusal
@@ -237,7 +237,7 @@ class Executor:
         return await self._journal.finish(finished(outcome, self._now()))
 
     async def _give_up(self, reason: str) -> None:
-        outcome = Outcome(status="failed", error=f"The run was given up: {reason}.")
+        outcome = Outcome(status="failed", error=f"{GIVEN_UP}{reason}.")
         while True:
             await self._take_signals(None)
             if await self._finish(self._cancelled or outcome):

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from remit.kernel.difference import Changed, Difference, told_item
 from remit.kernel.facts import Ask, Received
 from remit.kernel.interrupt import PauseWanted
+from remit.kernel.lease import RecordEnds
 from remit.kernel.run import ActiveRun
 from remit.kernel.script import Item, Script
 from remit.values.errors import LetGo, StoreError
@@ -35,12 +36,14 @@ class Place(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What a scope waits for: answers, a time (milliseconds since 1970), or any message."""
+    """What a scope waits for: answers, a time (milliseconds since 1970), any message, or, in a
+    replay, nothing any more, since the record ends there."""
 
     name: str
     asks: tuple[Ask, ...] = ()
     due: int | None = None
     listens: bool = False
+    record_ends: bool = False
 
 
 class Course:
@@ -48,6 +51,8 @@ class Course:
     with everything that they wait for."""
 
     def __init__(self, run: ActiveRun) -> None:
+        if run.past is not None:
+            run.past.unfold()
         self.run = run
         self.script = Script(run.facts)
         self.scopes: list[Place] = []
@@ -98,6 +103,14 @@ class Course:
         if not last:
             self._busy -= 1
             self._settle()
+
+    async def check_frontier(self, name: str) -> None:
+        """Raise why no step `name` may be made, if that is so. Where a replay comes to the end
+        of the record, the other scopes go on to theirs first."""
+        try:
+            self.run.check()
+        except RecordEnds:
+            await self.wait(Wants(name, record_ends=True), lambda: None)
 
     async def wait(self, wants: Wants, ready: Callable[[], T | None]) -> T:
         """What `ready` gives, once it gives something. Raises PauseWanted where nothing but
@@ -164,6 +177,9 @@ class Course:
             if (item := scope.left()) is not None:
                 self.differ(item, f"a wait in {', '.join(wants.name for wants in waits)}")
                 return
+        if any(wants.record_ends for wants in waits):
+            self.end(RecordEnds(next(wants.name for wants in waits if wants.record_ends)))
+            return
         asks = tuple([ask for wants in waits for ask in wants.asks])
         listens = any(wants.listens for wants in waits)
         self.end(PauseWanted(asks, due=due, listens=listens))

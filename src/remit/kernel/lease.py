@@ -18,6 +18,14 @@ class Leaving(LetGo):
     """The process is leaving: it starts nothing more for the run, which goes on elsewhere."""
 
 
+class RecordEnds(Leaving):
+    """A replay has come to the end of what is recorded, where the step `name` would be made."""
+
+    def __init__(self, name: str = "a step that is not recorded") -> None:
+        super().__init__()
+        self.name = name
+
+
 class Cancelled(LetGo):
     """Somebody cancelled the run: nothing more is started for it."""
 

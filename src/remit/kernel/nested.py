@@ -178,7 +178,10 @@ async def drive_inside(
         await scope.made(path + _ASKED, digest(engagement), given(Made(task)))
         inner, raised = nested(run, path), None
         end = run.recorded(path + _END)
+        if run.past is not None:
+            await run.past.look_inside(name, engagement.program, inner.facts)
         if end is None:
+            await scope.course.check_frontier(name)
             scope.check_frontier(name)
             made, raised = await _end(scope, name, engagement.program, inner)
             end = await scope.made(path + _END, None, given(made))

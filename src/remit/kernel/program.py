@@ -10,6 +10,9 @@ from remit.kernel.facts import Finished
 from remit.kernel.run import ActiveRun
 from remit.values.results import Finish, Status
 
+GIVEN_UP = "The run was given up: "
+"""How the error of a run begins that was ended without being driven."""
+
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a program ended its run."""

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from remit.kernel.facts import Answered, AnyFact, Ask, Asked, Received, Started, Stepped
 from remit.kernel.interrupt import PauseWanted
@@ -33,6 +33,24 @@ def _silent() -> None:
     """Nobody waits for news."""
 
 
+class Past(Protocol):
+    """What a replay has of a run, instead of a world to make steps in."""
+
+    def recall(self, name: str) -> None:
+        """Reveal the step `name` to the run, with all that is recorded before it."""
+        ...
+
+    def unfold(self) -> None:
+        """Reveal everything."""
+        ...
+
+    async def look_inside(
+        self, path: str, program: Any, facts: Sequence[tuple[int, AnyFact]]
+    ) -> None:
+        """Drive a program over the facts of its own that the run holds under `path`."""
+        ...
+
+
 class Halt:
     """Why no step may begin, and what is left behind: one for a run and all scopes in it."""
 
@@ -49,7 +67,8 @@ class Surroundings:
     until what was told has been heard, where somebody is waited for; `lineage` reads the runs
     that this one builds on; `news` records the answers and messages that came meanwhile;
     `transact` is the journal's, where the store has transactions to share. `halt` is that of the
-    run around this one, where it is driven inside another, at `path`."""
+    run around this one, where it is driven inside another, at `path`. In a replay `past` is what
+    it knows."""
 
     clock: Clock
     lease: Lease
@@ -60,6 +79,7 @@ class Surroundings:
     halt: Halt | None = None
     path: str = ""
     transact: Transact | None = None
+    past: Past | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +111,7 @@ class ActiveRun:
     ) -> None:
         self.id = id
         self.path = around.path
+        self.past = around.past
         self.facts: list[tuple[int, AnyFact]] = []
         self.tenure = tenure
         self.attempt = max(tenure.token, 1)
@@ -191,6 +212,8 @@ class ActiveRun:
         Raises LeaseLost instead of starting what another process may be starting too, Leaving
         where the process is about to leave, and Cancelled where somebody cancelled the run.
         """
+        if self.past is not None:
+            self.past.recall(name)
         found = self._steps.get(name)
         if found is not None:
             return codec.convert(found[1].value, type_)
