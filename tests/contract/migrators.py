@@ -58,8 +58,13 @@ class File:
 
     def execute(self, statement: str) -> None:
         """Spoil it without the store."""
-        with closing(sqlite3.connect(self.path)) as db, db:
+        with closing(sqlite3.connect(self.path)) as db:
             db.execute(statement)
+            db.commit()
+
+    def content(self) -> object:
+        """All that is stored."""
+        return self.path.read_bytes()
 
     def shape(self) -> list[tuple[Any, ...]]:
         """All that a migration makes or notes."""
@@ -94,6 +99,10 @@ class Schema:
         """Spoil it without the store."""
         self.place.execute(f"CREATE SCHEMA IF NOT EXISTS {self.place.schema}")
         self.place.execute(statement)
+
+    def content(self) -> object:
+        """As much of what is stored as a migration may touch."""
+        return self.shape()
 
     def shape(self) -> list[tuple[Any, ...]]:
         """All that a migration makes or notes."""

@@ -10,7 +10,7 @@ import pytest
 from remit.cli.doctor.finding import Finding, Measures
 from remit.cli.doctor.visit import judged
 from remit.kernel.facts import Ask, Paused
-from remit.store.upkeep import Concern, Upkeep
+from remit.store.upkeep import Concern, Live, Upkeep
 from remit.testing.clock import ManualClock
 from remit.values import codec
 from tests.contract.arrange import PROGRAM, ended, held, item, join, queued, write
@@ -60,18 +60,21 @@ async def test_nothing_is_wrong_with_a_store_at_work(where: Where) -> None:
         await queued(store)
 
         assert await found(where, PROGRAM) == []
+        look = await where.upkeep().look(Concern(overdue=300, paused=600))
+
+    assert look.work is not None
+    assert (look.work.alive, look.work.lapsed) == (1, [])
+    assert look.work.live == [Live(program=PROGRAM, runs=2)]
 
 
 async def test_a_look_changes_nothing(where: Where) -> None:
     async with opened(where.store()) as store:
         await held(store)
-    before = where.shape()
-    content = where.path.read_bytes() if isinstance(where, File) else b""
+    before = where.content()
 
     await found(where)
 
-    assert where.shape() == before
-    assert not isinstance(where, File) or where.path.read_bytes() == content
+    assert where.content() == before
 
 
 async def test_a_store_that_is_not_made_yet_is_found_and_not_made(where: Where) -> None:

@@ -159,13 +159,15 @@ async def test_a_script_that_fails_leaves_the_old_schema_whole(where: Where) -> 
 
 async def test_a_newer_schema_is_refused_and_unchanged(where: Where) -> None:
     await where.upkeep(newer(where)).migrate()
-    before = where.shape()
+    if isinstance(where, File):
+        where.execute("PRAGMA journal_mode = DELETE")
+    before = where.content()
 
     for refused in (where.store().open, where.upkeep().migrate, where.upkeep().versions):
         with pytest.raises(StoreError, match=r"newer remit.*update remit"):
             await refused()
 
-    assert where.shape() == before
+    assert where.content() == before
 
 
 async def test_migrating_again_changes_nothing(where: Where) -> None:
