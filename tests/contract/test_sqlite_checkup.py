@@ -190,6 +190,14 @@ async def test_processes_that_use_the_file_are_counted(made: File) -> None:
     assert (unused.level, unused.name) == ("note", "sqlite-wal-reset")
 
 
+async def test_this_process_is_none_of_the_others(made: File) -> None:
+    async with opened(made.store()):
+        health = (await look(made)).health
+
+    assert isinstance(health, SqliteHealth)
+    assert not health.others
+
+
 async def test_a_worker_from_before_the_machine_s_start_is_found(made: File) -> None:
     async with opened(made.store()) as store:
         await held(store, worker="w_old")
