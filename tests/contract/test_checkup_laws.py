@@ -10,6 +10,7 @@ import pytest
 from remit.cli.doctor.finding import Finding, Measures
 from remit.cli.doctor.visit import judged
 from remit.kernel.facts import Ask, Paused
+from remit.store.records import Appended
 from remit.store.upkeep import Concern, Live, Upkeep
 from remit.testing.clock import ManualClock
 from remit.values import codec
@@ -173,7 +174,7 @@ async def test_queued_runs_that_nobody_takes_are_found(where: Where, clock: Manu
 
     assert soon == []
     assert told(alone) == [("warning", "overdue-runs")]
-    assert f"2 queued runs of {PROGRAM}: the first has been due for 2 hours" in alone[0].what
+    assert f"2 due runs of {PROGRAM}: the first has waited for 2 hours" in alone[0].what
     assert "no worker is alive" in alone[0].what
     assert told(ignored) == [("note", "overdue-runs")]
 
@@ -215,4 +216,25 @@ async def test_runs_that_wait_for_very_long_are_noted(where: Where, clock: Manua
 
     assert soon == []
     assert told(late) == [("note", "long-paused")]
-    assert "1 run waiting for a decision, the longest for 12 days: run_a" in late[0].what
+    assert (
+        "1 run waiting for an answer or a message, the longest for 12 days: run_a" in late[0].what
+    )
+
+
+async def test_a_run_that_sleeps_is_found_only_when_it_should_have_woken(
+    where: Where, clock: ManualClock
+) -> None:
+    async with opened(where.store()) as store:
+        had = await held(store, "run_a")
+        due = clock.wall() + 30 * DAY
+        fact = Paused(at=round(clock.wall() * 1000), asks=(), due=round(due * 1000))
+        pause = item(had, codec.encode(fact), status="paused", seen=had.inbox, due=round(due * 1e6))
+        assert isinstance(await write(store, pause), Appended)
+        clock.advance(29 * DAY)
+        asleep = await found(where)
+        clock.advance(2 * DAY)
+        late = await found(where)
+
+    assert asleep == []
+    assert told(late) == [("warning", "overdue-runs")]
+    assert "has waited for 24 hours" in late[0].what

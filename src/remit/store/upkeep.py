@@ -75,7 +75,7 @@ class Dying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """Queued `runs` of a program, of which the first has been due for `ago` seconds."""
+    """Due `runs` of a program that nobody drives, of which the first waits for `ago` seconds."""
 
     program: str
     runs: int
@@ -126,8 +126,8 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concern:
-    """From when on a look takes notice, in seconds: of a queued run that is due, and of a paused
-    one that was made."""
+    """From when on a look takes notice, in seconds: of a run that is due, and of a paused one
+    that was made."""
 
     overdue: float
     paused: float

@@ -16,7 +16,7 @@ from tests.unit.cli.test_entry import said_to_a_terminal
 
 Captured = pytest.CaptureFixture[str]
 DESK = """
-from remit import Agent, App, Budget, Pricing
+from remit import Agent, App, Budget, Pricing, WorkflowRun, workflow
 from remit.models.protocol import Card
 from remit.testing.model import ScriptedModel
 
@@ -32,6 +32,20 @@ class Inner:
 
 def make():
     return App(agents=[desk], store={store!r})
+
+
+@workflow
+async def onboard(run: WorkflowRun, name: str) -> None:
+    return None
+
+
+def renamed():
+    teller = clerk.replace(name="teller", aliases=["clerk"])
+    return App(agents=[teller], workflows=[onboard], store={store!r})
+
+
+def flow():
+    return App(workflows=[onboard], store={store!r})
 
 
 async def make_later():
@@ -111,13 +125,21 @@ def test_json_lines_carry_level_name_what_and_mend(tmp_path: Path, capsys: Captu
     assert set(findings["store-missing"]) == {"v", "kind", "level", "name", "what", "mend"}
 
 
-@pytest.mark.parametrize("name", ["Inner.app", "make", "make_later"])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Inner.app", []),
+        ("renamed", []),
+        ("make", ["cache-rates-missing", "orphan-runs"]),
+        ("make_later", ["cache-rates-missing", "orphan-runs"]),
+        ("flow", ["orphan-runs"]),
+    ],
+)
 def test_an_app_is_an_object_or_a_function_that_gives_one(
-    desk: str, name: str, capsys: Captured
+    desk: str, name: str, expected: list[str], capsys: Captured
 ) -> None:
     code, findings = found(capsys, "--app", f"{desk}:{name}")
 
-    expected = [] if name == "Inner.app" else ["cache-rates-missing", "orphan-runs"]
     assert list(findings) == expected
     assert code == (1 if expected else 0)
 

@@ -12,11 +12,6 @@ from remit.models.pricing import Pricing
 from remit.values.errors import ConfigError
 
 
-def programs(agents: Iterable[Agent[Any, Any]]) -> frozenset[str]:
-    """What the agents' runs are of: `name@version`."""
-    return frozenset(f"{agent.name}@{agent.version}" for agent in agents)
-
-
 def agents(found: Iterable[Agent[Any, Any]], installed: Callable[[str], bool]) -> Iterator[Finding]:
     """All that is wrong with agents that can be made."""
     for agent in found:

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,11 @@ from remit.values.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An app's agents, and its store, which was not opened."""
+    """An app's agents, the programs (`name@version`) whose runs it drives, earlier names and
+    workflows among them, and its store, which was not opened."""
 
     agents: Sequence[Agent[Any, Any]]
+    programs: Collection[str]
     store: Store
 
 
@@ -53,7 +55,8 @@ async def app(name: str) -> Opened | Finding:
         )
     if not isinstance(made, App):
         raise ConfigError(f"{name} is {type(made).__name__} and no App: name an App, or a function")
-    return Opened(made.agents, made.store)
+    programs = frozenset(program for program, _ in made._members.programs)
+    return Opened(made.agents, programs, made.store)
 
 
 def store(address: str, clock: Clock) -> Store | Finding:

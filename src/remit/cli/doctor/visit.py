@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from remit.cli import address, output, status
 from remit.cli.doctor import machine, patient, report
-from remit.cli.doctor.agents import agents, programs
+from remit.cli.doctor.agents import agents
 from remit.cli.doctor.database import database
 from remit.cli.doctor.finding import Finding, Measures
 from remit.cli.doctor.patient import Opened
@@ -55,7 +55,7 @@ async def doctor(options: Options, measures: Measures | None = None) -> int:
     elif store is not None:
         look = await _look(store, measures)
     if look is not None:
-        known = programs(app.agents) if app else frozenset[str]()
+        known = app.programs if app else frozenset[str]()
         findings += judged(look, known, SystemClock().wall(), measures)
     place = None if look is None else look.place
     findings = report.ordered(findings)

@@ -55,10 +55,10 @@ def dying(found: Work) -> Iterator[Finding]:
 
 
 def overdue(found: Work) -> Iterator[Finding]:
-    """Queued runs that nobody takes."""
+    """Runs that are due and that nobody takes."""
     for one in found.overdue:
-        runs = count(one.runs, "queued run")
-        what = f"{runs} of {one_line(one.program)}: the first has been due for {span(one.ago)}"
+        runs = count(one.runs, "due run")
+        what = f"{runs} of {one_line(one.program)}: the first has waited for {span(one.ago)}"
         if found.alive:
             yield Finding(
                 "note",
@@ -95,21 +95,26 @@ def orphans(found: Work, programs: Collection[str]) -> Iterator[Finding]:
 
 def paused(waiting: Sequence[Waiting], now: float, measures: Measures) -> Iterator[Finding]:
     """Runs that people may have forgotten."""
-    since = {one.run: now - _paused_at(one) for one in waiting}
-    long = {run: ago for run, ago in since.items() if ago >= measures.paused}
+    since = {one.run: _paused_at(one) for one in waiting}
+    long = {
+        run: now - at for run, at in since.items() if at is not None and now - at >= measures.paused
+    }
     if long:
         yield Finding(
             "note",
             "long-paused",
-            f"{count(len(long), 'run')} waiting for a decision, the longest for"
+            f"{count(len(long), 'run')} waiting for an answer or a message, the longest for"
             f" {span(max(long.values()))}: {_some(list(long))}",
-            "decide or cancel them: `remit runs list --status paused` shows them",
+            "answer, decide or cancel them: `remit runs list --status paused` shows them",
         )
 
 
-def _paused_at(one: Waiting) -> float:
+def _paused_at(one: Waiting) -> float | None:
+    """None for a run that goes on by itself at a time of its own."""
     fact = decode(one.newest)
-    return fact.at / 1000 if isinstance(fact, Paused) else one.created.timestamp()
+    if not isinstance(fact, Paused):
+        return one.created.timestamp()
+    return None if fact.due is not None else fact.at / 1000
 
 
 def _some(names: Sequence[str]) -> str:

@@ -49,10 +49,10 @@ GROUP BY workers.id, alive_until ORDER BY workers.id LIMIT 100;
 SELECT id, program, deaths FROM runs
 WHERE deaths >= 2 AND status IN ('queued', 'running', 'paused') ORDER BY no LIMIT 100;
 
--- By the clock that claims see.
+-- By the clock that claims see; a paused run may be due as well, after a sleep.
 -- name: overdue
 SELECT program, count(*), extract(epoch FROM %(now)s - min(due))::float8 FROM runs
-WHERE status = 'queued' AND due <= %(before)s GROUP BY program ORDER BY program LIMIT 100;
+WHERE due <= %(before)s GROUP BY program ORDER BY program LIMIT 100;
 
 -- Whatever program they are of: which of them an app has, it tells itself.
 -- name: live

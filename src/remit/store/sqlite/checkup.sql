@@ -19,10 +19,10 @@ GROUP BY workers.id ORDER BY workers.id LIMIT 100;
 SELECT id, program, deaths FROM runs
 WHERE deaths >= 2 AND status IN ('queued', 'running', 'paused') ORDER BY no LIMIT 100;
 
--- By the wall clock, as claims see it.
+-- By the wall clock, as claims see it; a paused run may be due as well, after a sleep.
 -- name: overdue
 SELECT program, count(*), :wall - min(due) FROM runs
-WHERE status = 'queued' AND due <= :before GROUP BY program ORDER BY program LIMIT 100;
+WHERE due <= :before GROUP BY program ORDER BY program LIMIT 100;
 
 -- Whatever program they are of: which of them an app has, it tells itself.
 -- name: live

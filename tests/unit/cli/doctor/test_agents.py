@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from remit import Agent, Budget, Pricing
-from remit.cli.doctor.agents import agents, programs
+from remit.cli.doctor.agents import agents
 from remit.models.catalogue import Catalogue
 from remit.models.protocol import Card
 from remit.testing.model import ScriptedModel
@@ -75,7 +75,3 @@ def test_a_model_without_an_adapter_is_found() -> None:
     ((level, name, _),) = found(desk)
 
     assert (level, name) == ("error", "app-broken")
-
-
-def test_programs_carry_their_versions() -> None:
-    assert programs([agent(BOTH), agent(BOTH).replace(version="2")]) == {"desk@1", "desk@2"}
