@@ -77,8 +77,8 @@ WITH RECURSIVE moment AS MATERIALIZED (
   SELECT greatest(clock_timestamp(), (
     SELECT max(instant(head * width)) FROM meters WHERE key = ANY(:keys::bytea[]))) AS at
 ), meter AS MATERIALIZED (
-  SELECT named.number, newest.upto, meters.key, meters.width,
-    ring(meters.slots, meters.head, newest.upto, NULL, NULL) AS slots
+  SELECT named.number, newest.upto, meters.key, meters.width, cardinality(meters.slots) AS length,
+    total(ring(meters.slots, meters.head, newest.upto, NULL, NULL)) AS used
   FROM unnest(:keys) WITH ORDINALITY AS named(key, number)
   JOIN meters ON meters.key = named.key CROSS JOIN moment
   CROSS JOIN LATERAL (SELECT micros(moment.at) / meters.width AS upto) AS newest
@@ -99,7 +99,7 @@ WITH RECURSIVE moment AS MATERIALIZED (
   SELECT * FROM unnest(:places::int[], :numbers::int[], :limits::int8[])
     WITH ORDINALITY AS ceiling(place, number, most, ord)
 ), step(turn, used, full_at) AS (
-  SELECT 0::bigint, (SELECT array_agg(total(slots) ORDER BY number) FROM meter), NULL::bigint
+  SELECT 0::bigint, (SELECT array_agg(used ORDER BY number) FROM meter), NULL::bigint
   UNION ALL
   SELECT wanted.turn, CASE WHEN verdict.full_at IS NULL THEN (
       SELECT array_agg(step.used[number] + CASE WHEN number IN (
@@ -124,7 +124,7 @@ WITH RECURSIVE moment AS MATERIALIZED (
   UPDATE meters SET head = meter.upto,
     slots = ring(meters.slots, meters.head, meter.upto, ARRAY[meter.upto], ARRAY[added.nano])
   FROM meter CROSS JOIN LATERAL (
-    SELECT max(step.used[meter.number]) - total(meter.slots) AS nano FROM step
+    SELECT max(step.used[meter.number]) - meter.used AS nano FROM step
   ) AS added
   WHERE meters.key = meter.key AND added.nano <> 0
 )
@@ -132,10 +132,9 @@ SELECT wanted.ord, ceiling.number, ceiling.most, step.used[ceiling.number] - hel
 FROM step JOIN wanted ON wanted.turn = step.turn
 JOIN ceiling ON ceiling.ord = step.full_at JOIN meter ON meter.number = ceiling.number
 CROSS JOIN LATERAL (
-  SELECT (step.used[ceiling.number] - total(meter.slots) + coalesce(sum(holds.nano), 0))::bigint
-    AS nano
+  SELECT (step.used[ceiling.number] - meter.used + coalesce(sum(holds.nano), 0))::bigint AS nano
   FROM holds WHERE meter.key = ANY(holds.meters)
-    AND micros(holds.at) / meter.width > meter.upto - cardinality(meter.slots)
+    AND micros(holds.at) / meter.width > meter.upto - meter.length
 ) AS held;
 
 -- Nobody settles what an ended run still holds: it counts at its bound, as on the meters already.
