@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 import psycopg
 import pytest
 
+from remit.store.money import DAY, Ceiling, Charge, Hold, Meter, Settlement
 from remit.store.postgres import PostgresStore, lane
 from remit.store.postgres.faults import passes
 from remit.store.protocol import Store
-from remit.store.records import Appended, Busy, Claim
+from remit.store.records import Appended, Base, Busy, Claim, StartKey
 from remit.testing.clock import ManualClock
 from remit.values.errors import StoreError
 from tests.contract.arrange import (
@@ -34,6 +35,7 @@ from tests.fixtures_store import opened
 pytestmark = pytest.mark.slow
 
 T = TypeVar("T")
+CHARGE = Charge(model="m", purpose="turn", body=b"")
 
 
 @pytest.fixture
@@ -100,8 +102,59 @@ async def cancel_one(store: Store) -> Callable[[], Awaitable[Any]]:
     return lambda: store.cancel("a", b"end", 1, b"stop")
 
 
+async def end_one_before_another(store: Store) -> Callable[[], Awaitable[Any]]:
+    b = await held(store, "b", thread="t")
+    await queued(store, "a", thread="t", enqueue=1)
+    c = await held(store, "c")
+    return lambda: store.append([item(c), item(b, status="failed")])
+
+
+async def cancel_one_before_another(store: Store) -> Callable[[], Awaitable[Any]]:
+    await queued(store, "b", thread="t")
+    await queued(store, "a", thread="t", enqueue=1)
+    return lambda: store.cancel("b", b"end", 1, b"stop")
+
+
+async def start_a_fork(store: Store) -> Callable[[], Awaitable[Any]]:
+    await ended(store, "base")
+    new = a_run("n", thread="t", key=StartKey("k", b""), base=Base("base", 1))
+    return lambda: store.create(new)
+
+
+def ceilings(*keys: str) -> tuple[Ceiling, ...]:
+    meters = [Meter(key=key, slots=1, width=DAY) for key in keys]
+    return tuple(Ceiling(meter, 1000) for meter in meters)
+
+
+def hold(name: str, *keys: str) -> Hold:
+    return Hold(name=name, nano=1, ceilings=ceilings(*keys), charge=CHARGE)
+
+
+def paid(name: str) -> Settlement:
+    return Settlement(name=name, nano=1, charge=CHARGE)
+
+
+async def hold_on_two(store: Store) -> Callable[[], Awaitable[Any]]:
+    a = await held(store, "a")
+    await write(store, item(a, holds=(hold("first", "a", "b"),)))
+    return lambda: write(store, item(a, seq=2, holds=(hold("second", "b", "a"),)))
+
+
+async def settle_on_two(store: Store) -> Callable[[], Awaitable[Any]]:
+    a, b = await held(store, "a"), await held(store, "b")
+    await store.append([item(a, holds=(hold("n", "b"),)), item(b, holds=(hold("n", "a"),))])
+    return lambda: store.append([item(one, seq=2, settles=(paid("n"),)) for one in (a, b)])
+
+
+async def forget_two(store: Store) -> Callable[[], Awaitable[Any]]:
+    for name in "ba":
+        await ended(store, name, thread=name, user="u")
+    return lambda: store.forget("u", None)
+
+
 NEW = "INSERT INTO threads(key) VALUES ('{}')"
 THREAD = "SELECT FROM threads WHERE key = '{}' FOR UPDATE"
+METER = "SELECT FROM meters WHERE key = '{}' FOR UPDATE"
 RUN = "SELECT FROM runs WHERE id = '{}' FOR UPDATE"
 ORDERS = {
     "new threads": Order(NEW.format("a"), NEW.format("b"), start_two),
@@ -110,6 +163,18 @@ ORDERS = {
     "runs of appends": Order(RUN.format("a"), RUN.format("b"), append_two),
     "runs of ends": Order(RUN.format("a"), RUN.format("b"), end_two),
     "thread and run of an end": Order(THREAD.format("a"), RUN.format("a"), end_one),
+    "runs of an end and of who is next": Order(
+        RUN.format("a"), RUN.format("b"), end_one_before_another
+    ),
+    "runs of a cancel and of who is next": Order(
+        RUN.format("a"), RUN.format("b"), cancel_one_before_another
+    ),
+    "thread and base of a start": Order(NEW.format("t"), RUN.format("base"), start_a_fork),
+    "run and meter of a hold": Order(RUN.format("a"), METER.format("a"), hold_on_two),
+    "meters of a hold": Order(METER.format("a"), METER.format("b"), hold_on_two),
+    "meters of settlements": Order(METER.format("a"), METER.format("b"), settle_on_two),
+    "threads of those who are forgotten": Order(THREAD.format("a"), THREAD.format("b"), forget_two),
+    "runs of those who are forgotten": Order(RUN.format("a"), RUN.format("b"), forget_two),
     "thread and run of a cancel": Order(THREAD.format("a"), RUN.format("a"), cancel_one),
 }
 
@@ -148,7 +213,11 @@ class Crowd:
         claims = await a.claim("w1", [PROGRAM], format=1, room=24)
         await asyncio.gather(
             self.append(a, claims, None),
+            self.spend(c, claims),
+            *(b.send(one.run, b"hello", f"m{number}") for one in self.some(claims)),
+            *(store.delete_before(2**52) for store in self.stores),
             self.append(b, claims, "failed"),
+            self.append(c, claims, "paused"),
             *(c.cancel(one.run, b"", 1, b"") for one in self.some(claims)),
             *(self.start(store, number) for store in self.stores),
         )
@@ -160,10 +229,28 @@ class Crowd:
             some = self.some(claims)
             await store.append([item(one, seq=seq, status=next_status) for one in some])
 
+    async def spend(self, store: Store, claims: Sequence[Claim]) -> None:
+        for seq in range(1, 5):
+            settles = (paid(f"{seq - 1}"),)
+            await store.append(
+                [
+                    item(
+                        one, seq=seq, settles=settles, holds=(hold(f"{seq}", *self.some("abcdef")),)
+                    )
+                    for one in self.some(claims)
+                ]
+            )
+
     async def start(self, store: Store, number: int) -> None:
         threads = [f"{number}.{n}" for n in range(24)] + [f"new {number}.{n}" for n in range(100)]
         some = self.some(threads)
-        await asyncio.gather(*(store.create(a_run(thread=thread)) for thread in some))
+        keys = [StartKey(f"{number} {self.dice.random():.1f}", b"") for _ in some]
+        await asyncio.gather(
+            *(
+                store.create(a_run(thread=thread, key=key, enqueue=2))
+                for thread, key in zip(some, keys, strict=True)
+            )
+        )
 
     def some(self, all: Sequence[T]) -> list[T]:
         return self.dice.sample(all, len(all) - 4)

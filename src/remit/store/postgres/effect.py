@@ -95,6 +95,7 @@ class Effects:
         # past then, hence it is compared once more with the entries.
         async with connection.transaction():
             begun, path = await self._enter(connection)
+            refused: Outcome | None
             (refused,) = await self._carried_out(connection, journal.refusal(self._sql, item))
             await _rows(connection, self._sql("leave", path=path))
             if refused is not None:
