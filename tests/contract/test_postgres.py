@@ -118,6 +118,28 @@ def test_fresh_schemas_can_be_opened_by_eight_processes_at_once(place: Place) ->
     assert outcomes == ["fine"] * 80
 
 
+async def test_processes_together_cannot_overrun_a_ceiling(place: Place, store: Store) -> None:
+    context = multiprocessing.get_context("spawn")
+    gate, results = context.Barrier(4), context.Queue()
+    spenders = [
+        context.Process(
+            target=postgres_processes.spend_together,
+            args=(place.address, place.schema, f"p{number}", gate, results),
+        )
+        for number in range(4)
+    ]
+    for spender in spenders:
+        spender.start()
+    told = [await asyncio.to_thread(results.get, timeout=50) for _ in spenders]
+    for spender in spenders:
+        spender.join()
+    results.close()
+
+    rounds = range(postgres_processes.ROUNDS)
+    granted = [sum(sum(one[turn * 8 : turn * 8 + 8]) for one in told) for turn in rounds]
+    assert granted == [5] * len(rounds)
+
+
 async def test_a_newer_schema_is_left_alone(place: Place, store: Store) -> None:
     await store.close()
     place.execute("INSERT INTO migrations VALUES (99, now())")
