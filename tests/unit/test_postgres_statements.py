@@ -60,20 +60,32 @@ def test_a_missing_value_is_noticed() -> None:
 def test_both_sql_stores_use_the_same_names() -> None:
     ours, theirs = set(SQL), set(SQL_OF_SQLITE)
 
+    # SQLite does one thing after the other, where PostgreSQL does it for many at once.
     assert theirs - ours == {
-        "run_no",  # part of make_run
-        "ask",  # part of pause
-        "write_entry",  # part of each statement that moves a run on
-        "free_thread",  # part of finish and cancel
-        "note_answers",  # part of answer
-        "raise_inbox",  # part of signal
-        "worker_alive",  # part of claim and release
+        *("run_no", "take_thread", "take_place", "count_waiting"),  # make_run
+        *("start_key", "make_start_key", "thread_live"),  # make_run and not_made
+        *("pause", "count_needs", "requeue", "finish", "write_entry"),  # move
+        "free_thread",  # hand_on
+        "note_answers",  # answer
+        *("raise_inbox", "wake"),  # send and signal
+        "worker_alive",  # claim and release
+        "refusers",  # due_runs, next_due and claim
+        "held",  # beat
+        "lapsed",  # take_back
+        *("charge", "charged", "open_holds"),  # settle and close_holds
+        *("meter", "ring", "move_meter", "held_on"),  # settle, hold and meters
+        *("usage_by_slot", "usage_slots"),  # a function of the schema
+        *("old_run", "delete_run", "delete_entries", "delete_signals"),  # delete_runs
+        *("move_head", "delete_thread"),
     }
+    # SQLite's writers come one after another and lock nothing; its readers see the file change.
     assert ours - theirs == {
-        "claim_run",
-        "lock_held",  # SQLite's writers come one after another, and lock nothing
-        "mark_lapsed",
-        "tell",  # SQLite's readers see that the file has changed
+        *("append_each", "claim_run", "move", "not_made", "send"),
+        *("meters", "close_holds", "delete_runs"),
+        *("lock_start_key", "lock_base", "lock_end", "lock_meter", "lock_gone"),
+        *("mark_lapsed", "unmark_lapsed"),
+        *("enter", "leave"),
+        "tell",
     }
 
 

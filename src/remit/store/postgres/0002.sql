@@ -95,9 +95,10 @@ CREATE FUNCTION total(slots bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE AS $
   SELECT sum(nano)::bigint FROM unnest(slots) AS slot(nano)
 $$;
 
--- A ring whose newest slot is `head`, with what the ledger holds of a tenant's or user's money;
--- each by its own index.
-CREATE FUNCTION seeded(length int, width bigint, head bigint, of_tenant text, of_user text)
+-- A ring whose newest slot is `head`, with what the ledger holds of a tenant's or user's money,
+-- each by its own index, and with what is held on the meter, if it had another shape before.
+CREATE FUNCTION seeded(
+  key bytea, length int, width bigint, head bigint, of_tenant text, of_user text)
 RETURNS bigint[] LANGUAGE sql STABLE AS $$
   SELECT ring(array_fill(0::bigint, ARRAY[length]), head, head,
     array_agg(slot.number), array_agg(slot.nano))
@@ -112,6 +113,8 @@ RETURNS bigint[] LANGUAGE sql STABLE AS $$
       UNION ALL
       SELECT at, nano FROM ledger
       WHERE of_user IS NULL AND of_tenant IS NULL AND at >= instant((head - length + 1) * width)
+      UNION ALL
+      SELECT at, nano FROM holds WHERE seeded.key = ANY(meters)
     ) AS spent GROUP BY number
   ) AS slot
 $$;

@@ -1,14 +1,20 @@
--- In order, and before any is locked, so that two who make and lock never wait for each other.
+-- In order, and before any is locked, so that two who make and lock never wait for each other. A
+-- meter of another shape takes the place of what was there.
 -- name: make_meter
 INSERT INTO meters(key, width, head, slots)
 SELECT wanted.key, wanted.width, newest.head,
-  seeded(wanted.length, wanted.width, newest.head, wanted.tenant, wanted.usr)
+  seeded(wanted.key, wanted.length, wanted.width, newest.head, wanted.tenant, wanted.usr)
 FROM unnest(:keys::bytea[], :lengths::int[], :widths::int8[], :tenants::text[], :users::text[])
   AS wanted(key, length, width, tenant, usr)
 CROSS JOIN LATERAL (SELECT micros(clock_timestamp()) / wanted.width AS head) AS newest
-WHERE NOT EXISTS (SELECT FROM meters WHERE meters.key = wanted.key)
+WHERE NOT EXISTS (
+  SELECT FROM meters WHERE meters.key = wanted.key AND meters.width = wanted.width
+    AND cardinality(meters.slots) = wanted.length)
 ORDER BY wanted.key
-ON CONFLICT(key) DO NOTHING;
+ON CONFLICT(key) DO UPDATE
+SET width = excluded.width, head = excluded.head, slots = excluded.slots
+WHERE meters.width <> excluded.width
+  OR cardinality(meters.slots) <> cardinality(excluded.slots);
 
 -- After threads and runs, each in order: the named ones, and those on which these runs hold.
 -- What is asked of them below is true until the commit.
@@ -26,7 +32,8 @@ ORDER BY key FOR NO KEY UPDATE;
 -- of a name is the one that counts.
 -- name: settle
 WITH moment AS MATERIALIZED (
-  SELECT clock_timestamp() AS at
+  SELECT greatest(clock_timestamp(), (
+    SELECT max(instant(head * width)) FROM meters WHERE key = ANY(:keys::bytea[]))) AS at
 ), item AS (
   SELECT item.ord, runs.no, runs.id, runs.tenant, runs.usr, runs.program
   FROM unnest(:runs::text[], :tokens::int[], :seqs::int[], :seens::int[])
@@ -51,7 +58,7 @@ WITH moment AS MATERIALIZED (
   FROM told CROSS JOIN unnest(told.meters) AS held(key)
   UNION ALL
   SELECT named.key, told.at, told.nano
-  FROM unnest(:places::int[], :keys::bytea[]) AS named(place, key)
+  FROM unnest(:places::int[], :keys) AS named(place, key)
   JOIN told ON told.ord = named.place AND named.key <> ALL(told.meters)
 ), changed AS (
   UPDATE meters SET head = sum.upto, slots = ring(slots, head, sum.upto, sum.numbers, sum.nanos)
@@ -155,20 +162,20 @@ ON CONFLICT(run, name) DO NOTHING;
 SELECT total(now.slots) - held.nano, held.nano
 FROM unnest(:keys::bytea[], :lengths::int[], :widths::int8[], :tenants::text[], :users::text[])
   WITH ORDINALITY AS wanted(key, length, width, tenant, usr, ord)
-LEFT JOIN meters ON meters.key = wanted.key
-CROSS JOIN LATERAL (SELECT coalesce(meters.width, wanted.width) AS width) AS slot
+LEFT JOIN meters ON meters.key = wanted.key AND meters.width = wanted.width
+  AND cardinality(meters.slots) = wanted.length
 CROSS JOIN LATERAL (
-  SELECT greatest(meters.head, micros(clock_timestamp()) / slot.width) AS upto
+  SELECT greatest(meters.head, micros(clock_timestamp()) / wanted.width) AS upto
 ) AS newest
 CROSS JOIN LATERAL (
   SELECT CASE WHEN meters.key IS NULL
-    THEN seeded(wanted.length, wanted.width, newest.upto, wanted.tenant, wanted.usr)
+    THEN seeded(wanted.key, wanted.length, wanted.width, newest.upto, wanted.tenant, wanted.usr)
     ELSE ring(meters.slots, meters.head, newest.upto, NULL, NULL) END AS slots
 ) AS now
 CROSS JOIN LATERAL (
   SELECT coalesce(sum(holds.nano), 0)::bigint AS nano FROM holds
   WHERE wanted.key = ANY(holds.meters)
-    AND micros(holds.at) / slot.width > newest.upto - cardinality(now.slots)
+    AND micros(holds.at) / wanted.width > newest.upto - cardinality(now.slots)
 ) AS held
 ORDER BY wanted.ord;
 
