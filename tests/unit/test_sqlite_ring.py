@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.store.money import MeterState
-from remit.store.sqlite.ring import Ring
+from remit.store.sqlite.money.ring import Ring
 
 EVENTS = st.lists(
     st.tuples(

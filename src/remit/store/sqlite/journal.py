@@ -17,8 +17,9 @@ from remit.store.records import (
     NewRun,
     News,
 )
-from remit.store.sqlite import keys, money, threads
 from remit.store.sqlite.moment import Moment
+from remit.store.sqlite.money import holds
+from remit.store.sqlite.runs import keys, threads
 from remit.store.sqlite.statements import SQL, many, pack, positional
 
 T = TypeVar("T")
@@ -83,7 +84,7 @@ def refusal(db: sqlite3.Connection, item: Append) -> Fenced | News | None:
 
 def end(db: sqlite3.Connection, now: Moment, no: int, run: str) -> None:
     """What follows from the end of `run`, with the number `no`: for its money, and its thread."""
-    money.close(db, now, no)
+    holds.close(db, now, no)
     threads.free(db, now, run)
 
 
@@ -104,7 +105,7 @@ def _append(db: sqlite3.Connection, now: Moment, item: Append) -> Appended | Fen
         # Without a change of the status there is nothing else that the fence can mean.
         return Fenced() if item.status is None else refusal(db, item) or Fenced()
     no, inbox = row
-    grants = money.carry_out(db, now, no, item) if item.settles or item.holds else ()
+    grants = holds.carry_out(db, now, no, item) if item.settles or item.holds else ()
     for seq, body in enumerate(item.entries, item.seq + 1):
         write_entry(db, no, seq, item.token, item.format, body)
     if item.withdraws:

@@ -33,12 +33,14 @@ from remit.store.records import (
     Stopped,
     Undelivered,
 )
-from remit.store.sqlite import effect, inbox, journal, leases, ledger, money, reads, retention
+from remit.store.sqlite import effect, inbox, journal, leases, reads
 from remit.store.sqlite.connections import Connections, Work
 from remit.store.sqlite.faults import PATIENCE
 from remit.store.sqlite.heart import Heart
 from remit.store.sqlite.lane import Outcome
 from remit.store.sqlite.moment import Moment, moment
+from remit.store.sqlite.money import holds, ledger
+from remit.store.sqlite.runs import retention
 from remit.store.sqlite.upkeep import SqliteUpkeep
 from remit.values.clock import Clock, SystemClock
 from remit.values.errors import ConfigError, StoreError
@@ -218,10 +220,10 @@ class SqliteStore:
     async def meters(self, meters: Sequence[Meter]) -> Sequence[MeterState]:
         ask = (
             self._look
-            if await self._look(lambda db, _: money.all_there(db, meters))
+            if await self._look(lambda db, _: holds.all_there(db, meters))
             else self._read
         )
-        return await ask(lambda db, now: money.meters(db, now, meters))
+        return await ask(lambda db, now: holds.meters(db, now, meters))
 
     async def usage(self, query: LedgerQuery) -> Sequence[LedgerSum]:
         return await self._read(lambda db, _: ledger.usage(db, query))

@@ -17,7 +17,7 @@ from remit.store.money import (
 )
 from remit.store.records import Append
 from remit.store.sqlite.moment import Moment
-from remit.store.sqlite.ring import Ring
+from remit.store.sqlite.money.ring import Ring
 from remit.store.sqlite.statements import SQL, pack, unpack
 
 

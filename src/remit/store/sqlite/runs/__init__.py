@@ -1,0 +1,1 @@
+"""When a run in a SQLite file may begin, and when it goes."""
