@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from remit.store.money import LedgerQuery
 from remit.store.sqlite import SqliteStore
 from tests.contract import processes
 from tests.contract.arrange import LASTS, PROGRAM, claim, item, queued, write
@@ -124,3 +125,32 @@ async def test_handles_side_by_side_never_see_a_lock(tmp_path: Path) -> None:
 
     assert sum(taken) == 100
     await asyncio.gather(*(store.close() for store in stores))
+
+
+@pytest.mark.slow
+async def test_processes_that_spend_at_once_stay_under_one_ceiling(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    spenders = [await other_process("spend", path) for _ in range(3)]
+
+    told = [await one.communicate() for one in spenders]
+
+    assert [one.returncode for one in spenders] == [0, 0, 0]
+    assert sum(int(spent) for spent, _ in told) == 994
+    async with opened(SqliteStore(path)) as store:
+        (total,) = await store.usage(LedgerQuery())
+        assert (total.nano, total.calls) == (994, 142)
+
+
+@pytest.mark.slow
+async def test_processes_that_share_a_thread_strand_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    lines = [await other_process("line", path) for _ in range(3)]
+
+    for one in lines:
+        await asyncio.wait_for(one.communicate(), 60)
+
+    assert [one.returncode for one in lines] == [0, 0, 0]
+    async with opened(SqliteStore(path)) as store:
+        head = await store.thread_head("t")
+        assert head is not None
+        assert len(await store.lineage(head)) == 59
