@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,9 @@ from remit.store.postgres import PostgresStore
 from remit.store.protocol import Store
 from remit.store.sqlite import SqliteStore
 from remit.testing.clock import ManualClock
+from remit.testing.store_contract import Handles
+from remit.testing.store_contract.arrange import opened as opened
 from tests.fixtures_postgres import fresh_place, shared_address
-
-Handles = Callable[[], Store]
-"""Gives one more handle on the same runs, not yet opened, as another process would have it."""
 
 
 @contextmanager
@@ -57,15 +56,6 @@ def handles(
     kind: Kind = request.param
     with kind(tmp_path, clock) as made:
         yield made
-
-
-@asynccontextmanager
-async def opened(store: Store) -> AsyncIterator[Store]:
-    await store.open()
-    try:
-        yield store
-    finally:
-        await store.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from multiprocessing.synchronize import Barrier
 from remit.store.money import DAY, Ceiling, Charge, Granted, Hold, Meter
 from remit.store.postgres import PostgresStore
 from remit.store.records import Appended
-from tests.contract.arrange import held, item, write
+from remit.testing.store_contract.arrange import held, item, write
 
 ROUNDS = 20
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from remit.store.money import Ceiling, Charge, Denied, Hold, Meter, Settlement
 from remit.store.records import Appended
 from remit.store.sqlite import SqliteStore
-from tests.contract.arrange import LASTS, PROGRAM, held, item, queued, row, write
+from remit.testing.store_contract.arrange import LASTS, PROGRAM, held, item, queued, row, write
 
 
 def start_together(files: list[Path], name: str, gate: Barrier, results: Queue[str]) -> None:

@@ -13,8 +13,8 @@ from remit.kernel.facts import Ask, Paused
 from remit.store.records import Appended
 from remit.store.upkeep import Concern, Live, Upkeep
 from remit.testing.clock import ManualClock
+from remit.testing.store_contract.arrange import PROGRAM, ended, held, item, join, queued, write
 from remit.values import codec
-from tests.contract.arrange import PROGRAM, ended, held, item, join, queued, write
 from tests.contract.migrators import File, Schema, Where, newer
 from tests.fixtures_postgres import fresh_place, shared_address
 from tests.fixtures_store import opened

@@ -13,9 +13,9 @@ import pytest
 from remit.store.migrations import Script, Versions
 from remit.store.postgres import schema as postgres_schema
 from remit.store.sqlite import schema as sqlite_schema
+from remit.testing.store_contract.arrange import queued
 from remit.values.errors import StoreError
 from tests.contract import migrators
-from tests.contract.arrange import queued
 from tests.contract.migrators import File, Schema, Where, newer, older
 from tests.fixtures_postgres import fresh_place, shared_address
 from tests.fixtures_store import opened

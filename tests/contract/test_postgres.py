@@ -21,10 +21,7 @@ from remit.store.postgres.wire import Unit, Wire
 from remit.store.protocol import Store
 from remit.store.records import Appended, Fenced, Query
 from remit.testing.clock import ManualClock
-from remit.values.clock import SystemClock
-from remit.values.errors import StoreError
-from tests.contract import postgres_processes
-from tests.contract.arrange import (
+from remit.testing.store_contract.arrange import (
     LASTS,
     PROGRAM,
     claim,
@@ -36,6 +33,9 @@ from tests.contract.arrange import (
     row,
     write,
 )
+from remit.values.clock import SystemClock
+from remit.values.errors import StoreError
+from tests.contract import postgres_processes
 from tests.fixtures_postgres import Place, fresh_place
 from tests.fixtures_store import opened
 from tests.journeys.host import DONE, hosting

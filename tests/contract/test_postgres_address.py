@@ -14,9 +14,9 @@ from psycopg.conninfo import make_conninfo
 from remit.store.connect import connect
 from remit.store.postgres import PostgresStore
 from remit.testing.clock import ManualClock
+from remit.testing.store_contract.arrange import a_run, queued
 from remit.values.clock import SystemClock
 from remit.values.errors import ConfigError, RemitError, StoreError
-from tests.contract.arrange import a_run, queued
 from tests.fixtures_postgres import Server, own_server
 from tests.fixtures_store import opened
 

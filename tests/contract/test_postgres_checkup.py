@@ -16,8 +16,8 @@ from remit.store.migrations import Script
 from remit.store.postgres import PostgresStore, schema
 from remit.store.upkeep import Concern, Look
 from remit.testing.clock import ManualClock
+from remit.testing.store_contract.arrange import queued
 from remit.values.clock import SystemClock
-from tests.contract.arrange import queued
 from tests.contract.migrators import Schema
 from tests.fixtures_postgres import Place, Server, own_server
 from tests.fixtures_store import opened

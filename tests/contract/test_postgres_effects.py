@@ -14,8 +14,8 @@ from remit.store.money import Ceiling, Charge, Granted, Hold, Meter, Settlement
 from remit.store.postgres import PostgresStore
 from remit.store.records import Append, Appended, Claim, Fenced, News
 from remit.testing.clock import ManualClock
+from remit.testing.store_contract.arrange import LASTS, bodies, claim, held, item, status, write
 from remit.values.errors import StoreError
-from tests.contract.arrange import LASTS, bodies, claim, held, item, status, write
 from tests.fixtures_postgres import Place
 from tests.fixtures_store import opened
 

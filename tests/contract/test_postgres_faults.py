@@ -21,10 +21,7 @@ from remit.store.postgres import PostgresStore, lane
 from remit.store.postgres.news import News
 from remit.store.protocol import Store
 from remit.store.records import Appended, Created, Delivered, Fenced
-from remit.values import codec
-from remit.values.clock import SystemClock
-from remit.values.errors import StoreError
-from tests.contract.arrange import (
+from remit.testing.store_contract.arrange import (
     LASTS,
     a_run,
     bodies,
@@ -37,6 +34,9 @@ from tests.contract.arrange import (
     status,
     write,
 )
+from remit.values import codec
+from remit.values.clock import SystemClock
+from remit.values.errors import StoreError
 from tests.contract.proxy import Cut, Proxy, proxying
 from tests.fixtures_postgres import Place, Server
 from tests.fixtures_store import opened

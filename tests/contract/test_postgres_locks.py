@@ -17,8 +17,7 @@ from remit.store.postgres.faults import passes
 from remit.store.protocol import Store
 from remit.store.records import Appended, Base, Busy, Claim, StartKey
 from remit.testing.clock import ManualClock
-from remit.values.errors import StoreError
-from tests.contract.arrange import (
+from remit.testing.store_contract.arrange import (
     LASTS,
     PROGRAM,
     a_run,
@@ -29,6 +28,7 @@ from tests.contract.arrange import (
     queued,
     write,
 )
+from remit.values.errors import StoreError
 from tests.fixtures_postgres import Place
 from tests.fixtures_store import opened
 

@@ -9,7 +9,16 @@ import pytest
 
 from remit.store.postgres import PostgresStore
 from remit.store.records import Appended, Base, Created, Delivered, Query, Sent
-from tests.contract.arrange import LASTS, PROGRAM, a_run, claim, ended, item, row, write
+from remit.testing.store_contract.arrange import (
+    LASTS,
+    PROGRAM,
+    a_run,
+    claim,
+    ended,
+    item,
+    row,
+    write,
+)
 from tests.fixtures_postgres import Place
 from tests.fixtures_store import opened
 

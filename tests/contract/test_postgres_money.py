@@ -20,7 +20,7 @@ from remit.store.money import (
 from remit.store.postgres import PostgresStore
 from remit.store.records import Appended, Claim
 from remit.testing.clock import ManualClock
-from tests.contract.arrange import held, item, write
+from remit.testing.store_contract.arrange import held, item, write
 from tests.fixtures_postgres import Place
 from tests.fixtures_store import opened
 

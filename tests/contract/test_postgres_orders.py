@@ -12,8 +12,8 @@ from remit.store.postgres import PostgresStore
 from remit.store.protocol import Store
 from remit.store.records import Appended, Created, Query
 from remit.testing.clock import ManualClock
+from remit.testing.store_contract.arrange import PROGRAM, a_run, held, item, queued, write
 from remit.values.errors import StoreError
-from tests.contract.arrange import PROGRAM, a_run, held, item, queued, write
 from tests.fixtures_postgres import Place
 from tests.fixtures_store import opened
 

@@ -12,7 +12,7 @@ from remit.store.postgres import PostgresStore
 from remit.store.postgres.address import Address
 from remit.store.postgres.statements import Call, Queries
 from remit.store.postgres.wire import Unit, Wire
-from tests.contract.arrange import PROGRAM, join, queued
+from remit.testing.store_contract.arrange import PROGRAM, join, queued
 from tests.fixtures_postgres import Place, fresh_place, shared_address
 from tests.fixtures_store import opened
 

@@ -16,8 +16,7 @@ from remit.store.protocol import Store
 from remit.store.records import Appended, Created, Query
 from remit.store.sqlite import SqliteStore
 from remit.testing.clock import ManualClock
-from remit.values.errors import ConfigError, StoreError
-from tests.contract.arrange import (
+from remit.testing.store_contract.arrange import (
     LASTS,
     PROGRAM,
     a_run,
@@ -29,6 +28,7 @@ from tests.contract.arrange import (
     queued,
     write,
 )
+from remit.values.errors import ConfigError, StoreError
 from tests.fixtures_store import opened
 
 

@@ -21,7 +21,7 @@ from remit.cli.doctor.finding import Finding, Measures
 from remit.cli.doctor.work import work
 from remit.store.sqlite import surroundings
 from remit.store.upkeep import Concern, Look, SqliteHealth
-from tests.contract.arrange import held, queued
+from remit.testing.store_contract.arrange import held, queued
 from tests.contract.migrators import File
 from tests.fixtures_store import opened
 

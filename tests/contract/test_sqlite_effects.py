@@ -14,8 +14,8 @@ import pytest
 from remit.store.records import Appended, Fenced, News
 from remit.store.sqlite import SqliteStore
 from remit.testing.clock import ManualClock
+from remit.testing.store_contract.arrange import LASTS, bodies, claim, held, item, row, write
 from remit.values.errors import StoreError
-from tests.contract.arrange import LASTS, bodies, claim, held, item, row, write
 from tests.fixtures_store import opened
 
 

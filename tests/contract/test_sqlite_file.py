@@ -18,7 +18,7 @@ from remit.store.records import Appended
 from remit.store.sqlite import SqliteStore, journal, leases
 from remit.store.sqlite.moment import Moment
 from remit.store.sqlite.statements import SQL, many
-from tests.contract.arrange import PROGRAM, a_run, held, item, write
+from remit.testing.store_contract.arrange import PROGRAM, a_run, held, item, write
 from tests.fixtures_store import opened
 
 PARTS = {name: text for name, text in SQL.items() if name.startswith(("find_", "usage_"))}

@@ -23,7 +23,7 @@ from remit.store.money import (
 from remit.store.records import Appended, Claim
 from remit.store.sqlite import SqliteStore
 from remit.testing.clock import ManualClock
-from tests.contract.arrange import LASTS, cancelled, held, item, write
+from remit.testing.store_contract.arrange import LASTS, cancelled, held, item, write
 from tests.fixtures_store import opened
 
 TODAY = Meter(key="today", slots=1, width=DAY)

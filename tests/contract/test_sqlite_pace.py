@@ -15,7 +15,7 @@ from remit.store.protocol import Store
 from remit.store.sqlite import SqliteStore
 from remit.store.sqlite.pace import LEAST, QUICK, Pace
 from remit.store.sqlite.writer import Writer
-from tests.contract.arrange import held, item, join, write
+from remit.testing.store_contract.arrange import held, item, join, write
 from tests.fixtures_store import opened
 
 WRITER = "remit-sqlite-writer"

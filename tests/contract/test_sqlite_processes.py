@@ -12,8 +12,8 @@ import pytest
 
 from remit.store.money import LedgerQuery
 from remit.store.sqlite import SqliteStore
+from remit.testing.store_contract.arrange import LASTS, PROGRAM, claim, item, queued, write
 from tests.contract import processes
-from tests.contract.arrange import LASTS, PROGRAM, claim, item, queued, write
 from tests.fixtures_store import opened
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,16 @@ from remit.store.records import Appended, Base, Delivered, Query
 from remit.store.sqlite import SqliteStore
 from remit.store.sqlite.schema import OURS
 from remit.testing.clock import ManualClock
-from tests.contract.arrange import PROGRAM, bodies, claim, item, queued, row, status, write
+from remit.testing.store_contract.arrange import (
+    PROGRAM,
+    bodies,
+    claim,
+    item,
+    queued,
+    row,
+    status,
+    write,
+)
 from tests.fixtures_store import opened
 
 # Four runs of a thread, the newest of which is live and paused, and two others.

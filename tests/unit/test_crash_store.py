@@ -14,7 +14,7 @@ from remit.store.protocol import Store
 from remit.store.records import Query
 from remit.testing.clock import ManualClock
 from remit.testing.crash import Crash, CrashStore
-from tests.contract.arrange import PROGRAM, a_run, item, queued
+from remit.testing.store_contract.arrange import PROGRAM, a_run, item, queued
 
 WHENS: list[Literal["before", "after"]] = ["before", "after"]
 

@@ -9,6 +9,8 @@ import msgspec
 
 DAY = 86_400_000_000
 """A day's microseconds."""
+GROUPS = ("user", "tenant", "run", "program", "model", "purpose", "day")
+"""What a ledger can be grouped by."""
 
 
 class Meter(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +98,12 @@ class LedgerQuery(msgspec.Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
 
+    def __post_init__(self) -> None:
+        if unknown := set(self.by) - set(GROUPS):
+            raise ValueError(
+                f"the ledger has no {', '.join(sorted(unknown))}: group by {', '.join(GROUPS)}"
+            )
+
 
 class LedgerSum(msgspec.Struct, frozen=True):
     """The sum of one group: `group` are the values in the order of the query's `by`, a day as
@@ -105,7 +113,3 @@ class LedgerSum(msgspec.Struct, frozen=True):
     nano: int
     estimated: int
     calls: int
-
-
-GROUPS = ("user", "tenant", "run", "program", "model", "purpose", "day")
-"""What a ledger can be grouped by."""

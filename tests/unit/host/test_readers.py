@@ -12,9 +12,9 @@ from remit.host.readers import Watcher, follow
 from remit.kernel.facts import AnyFact, Asked, Finished, Stepped, decode
 from remit.store.protocol import Store
 from remit.store.records import NewRun
+from remit.testing.store_contract.arrange import item, join
 from remit.values import codec
 from remit.values.errors import ConfigError
-from tests.contract.arrange import item, join
 
 FACTS: list[AnyFact] = [
     Asked(at=1, input="?"),

@@ -16,9 +16,9 @@ from remit.kernel.lease import Lease, LeaseLost
 from remit.store.protocol import Store
 from remit.store.records import Append, NewRun, Stopped
 from remit.testing.clock import ManualClock
+from remit.testing.store_contract.arrange import item
 from remit.values import codec
 from remit.values.errors import StoreError
-from tests.contract.arrange import item
 
 When = Literal["before", "after"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from remit.store.protocol import Store
@@ -17,10 +19,24 @@ from remit.store.records import (
     Status,
     Stopped,
 )
+from remit.testing.clock import ManualClock
 from remit.values import ids
 
 PROGRAM = "greeter@1"
 LASTS = 20.0
+
+Handles = Callable[[], Store]
+"""Gives one more handle on the same runs, not yet opened, as another process would have it."""
+
+
+@asynccontextmanager
+async def opened(store: Store) -> AsyncIterator[Store]:
+    """The store while it is open."""
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 def a_run(id: str | None = None, **fields: Any) -> NewRun:
@@ -41,17 +57,18 @@ async def join(store: Store, *workers: str) -> None:
         assert await store.beat(worker, LASTS, join=True) is not None
 
 
-async def claim(store: Store, run: str, worker: str = "w1") -> Claim:
+async def claim(store: Store, run: str, worker: str = "w1", *, program: str = PROGRAM) -> Claim:
     """The claim on a queued run by a worker, which is made known if it is not."""
     await join(store, worker)
-    claims = await store.claim(worker, [PROGRAM], format=1, run=run)
+    claims = await store.claim(worker, [program], format=1, run=run)
     assert [claim.run for claim in claims] == [run]
     return claims[0]
 
 
 async def held(store: Store, id: str | None = None, worker: str = "w1", **fields: Any) -> Claim:
     """The claim on a run that was just made."""
-    return await claim(store, await queued(store, id, **fields), worker)
+    run = await queued(store, id, **fields)
+    return await claim(store, run, worker, program=fields.get("program", PROGRAM))
 
 
 def item(held: Claim, *bodies: bytes, **fields: Any) -> Append:
@@ -68,15 +85,46 @@ async def write(store: Store, append: Append) -> Appended | Fenced | News:
 async def paused(store: Store, *keys: str, id: str | None = None, **fields: Any) -> Claim:
     """The claim under which a run was paused; it waits for `keys`."""
     had = await held(store, id, **fields)
-    pause = item(had, status="paused", seen=had.inbox, asks=keys)
-    assert isinstance(await write(store, pause), Appended)
+    await pause(store, had, *keys)
     return had
+
+
+async def pause(store: Store, had: Claim, *keys: str, **fields: Any) -> None:
+    """Let the holder pause its run for `keys`, right after the claim unless `seq` tells more."""
+    told = {"seen": had.inbox, **fields}
+    assert isinstance(await write(store, item(had, status="paused", asks=keys, **told)), Appended)
+
+
+async def finish(store: Store, had: Claim, **fields: Any) -> None:
+    """Let the holder end its run."""
+    told = {"status": "succeeded", "seen": had.inbox, **fields}
+    assert isinstance(await write(store, item(had, **told)), Appended)
+
+
+async def lose(store: Store, clock: ManualClock) -> None:
+    """Let the lease of every worker end, and others have what they held."""
+    clock.advance(LASTS)
+    await store.sweep()
+
+
+async def due(store: Store, *programs: str, room: int = 50) -> list[str]:
+    """The runs that may be claimed, in the order in which they are; they are held from now on
+    by a worker of their own."""
+    worker = ids.new("worker")
+    await join(store, worker)
+    claims = await store.claim(worker, programs or [PROGRAM], format=1, room=room)
+    return [claim.run for claim in claims]
+
+
+def now(clock: ManualClock) -> int:
+    """The wall time in microseconds."""
+    return round(clock.wall() * 1e6)
 
 
 async def ended(store: Store, id: str | None = None, **fields: Any) -> str:
     """The id of a run that was made, claimed and ended."""
     had = await held(store, id, **fields)
-    assert isinstance(await write(store, item(had, status="succeeded")), Appended)
+    await finish(store, had)
     return had.run
 
 
