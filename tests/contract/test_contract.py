@@ -34,5 +34,5 @@ class TestStores(OnEachStore, StoreContract):
 class TestStoresAtLength(OnEachStore, OrderLaws):
     """Many and long orders of calls."""
 
-    examples = 300
-    steps = 100
+    examples = 150
+    steps = 80
