@@ -20,8 +20,8 @@ from remit.store.postgres.address import Address
 from remit.store.postgres.upkeep import PostgresUpkeep
 from remit.store.protocol import Store
 from remit.store.sqlite import SqliteStore
+from remit.store.sqlite.health.upkeep import SqliteUpkeep
 from remit.store.sqlite.moment import moment
-from remit.store.sqlite.upkeep import SqliteUpkeep
 from remit.store.upkeep import Upkeep
 from remit.values.clock import Clock, SystemClock
 from tests.fixtures_postgres import Place

@@ -19,7 +19,7 @@ import pytest
 from remit.cli.doctor.database import database
 from remit.cli.doctor.finding import Finding, Measures
 from remit.cli.doctor.work import work
-from remit.store.sqlite import surroundings
+from remit.store.sqlite.health import surroundings
 from remit.store.upkeep import Concern, Look, SqliteHealth
 from remit.testing.store_contract.arrange import held, queued
 from tests.contract.migrators import File

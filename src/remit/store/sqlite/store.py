@@ -36,12 +36,12 @@ from remit.store.records import (
 from remit.store.sqlite import effect, inbox, journal, leases, reads
 from remit.store.sqlite.connections import Connections, Work
 from remit.store.sqlite.faults import PATIENCE
+from remit.store.sqlite.health.upkeep import SqliteUpkeep
 from remit.store.sqlite.heart import Heart
 from remit.store.sqlite.lane import Outcome
 from remit.store.sqlite.moment import Moment, moment
 from remit.store.sqlite.money import holds, ledger
 from remit.store.sqlite.runs import retention
-from remit.store.sqlite.upkeep import SqliteUpkeep
 from remit.values.clock import Clock, SystemClock
 from remit.values.errors import ConfigError, StoreError
 

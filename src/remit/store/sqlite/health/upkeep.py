@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from remit.store.migrations import Script, Versions, scripts
-from remit.store.sqlite import checkup, schema
+from remit.store.sqlite import schema
 from remit.store.sqlite.faults import explained, patiently
+from remit.store.sqlite.health import checkup
 from remit.store.sqlite.moment import Moment
 from remit.store.upkeep import Concern, Look
 from remit.values.errors import StoreError
@@ -31,7 +32,7 @@ class SqliteUpkeep:
         self._path = path
         self._now = now
         self._patience = patience
-        self._scripts = scripts(__package__) if given is None else given
+        self._scripts = scripts("remit.store.sqlite") if given is None else given
 
     async def versions(self) -> Versions:
         return await self._explained(self._versions)

@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from remit.store import sql
 from remit.store.migrations import Versions
-from remit.store.sqlite import surroundings
 from remit.store.sqlite.faults import explained, patiently
+from remit.store.sqlite.health import surroundings
 from remit.store.sqlite.moment import Moment
 from remit.store.sqlite.schema import FOREIGN, OLDEST, version_of
 from remit.store.upkeep import (
@@ -31,7 +31,7 @@ from remit.store.upkeep import (
     Work,
 )
 
-SQL = sql.load("remit.store.sqlite", "checkup.sql")
+SQL = sql.load("remit.store.sqlite.health", "checkup.sql")
 
 _MICRO = 1e6
 _PATIENCE = 5.0

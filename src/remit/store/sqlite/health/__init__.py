@@ -1,0 +1,1 @@
+"""Looking after a database file: its schema, its health, and what is around it."""
