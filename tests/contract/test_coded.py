@@ -16,7 +16,8 @@ from remit.store.records import Append, NewRun, Undelivered
 from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
 from remit.testing.model import Call, Item, Say
-from tests.fixtures_store import Handles, opened
+from remit.testing.store_contract import Handles
+from tests.fixtures_store import opened
 from tests.journeys.clerk import STAFF, Desk, app_of, clerk, ended, paused, soon
 
 KEY, OTHER = Fernet.generate_key(), Fernet.generate_key()

@@ -12,12 +12,11 @@ from typing import Any, Literal
 import pytest
 
 from remit import App, Run, ToolContext, WorkflowRun, tool, workflow
-from remit.agent.asking import user_message
+from remit.agent.engaged import engaged
 from remit.agent.loop import AgentProgram
-from remit.agent.state import AgentInput, derive
 from remit.errors import ConfigError, StoreError, ToolBusyError, ToolError
-from remit.flow.engage import Engagement
-from remit.kernel.facts import Asked, Stepped
+from remit.kernel.facts import Stepped
+from remit.kernel.nested import Engagement
 from remit.models.request import ModelRequest
 from remit.store.memory import MemoryStore
 from remit.store.protocol import Store
@@ -422,12 +421,8 @@ async def test_an_agent_inside_a_workflow_takes_effect_as_any_other(
         text: str = (await run.agent(inner, input)).text
         return text
 
-    def engage(agent: Any, message: Any, asked: Asked) -> Engagement:
-        return Engagement(
-            AgentProgram(agent.plan(frozenset())),
-            AgentInput(message=user_message(message)),
-            lambda facts: derive("x", facts).result(),
-        )
+    def engage(agent: Any, message: Any, recorded: str | None) -> Engagement:
+        return engaged(AgentProgram(agent.plan(frozenset())), message)
 
     async with hosting(store, clock, settle, engage=engage) as flows:
         run = await flows.start(settle, "x")

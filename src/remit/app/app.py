@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, Unpack
 
@@ -12,35 +13,34 @@ from msgspec.structs import replace
 
 from remit.agent.agent import Agent
 from remit.agent.asking import check_caller, check_page
-from remit.agent.decisions import decisions
 from remit.agent.grants import grant as check_grant
 from remit.agent.plan import DepsFactory
 from remit.agent.view import listed, view
-from remit.app import retention
+from remit.app import deciding, retention
 from remit.app.asked import asked_of, sent_to
 from remit.app.deploying import deployed
 from remit.app.forking import Fork
 from remit.app.house import DRAIN, House, Settings
-from remit.app.reading import Projection, pending_calls, position, said
+from remit.app.reading import Projection, journals, position, said
 from remit.app.roster import Roster, key_of, thread_name
 from remit.app.starting import Starting, StartOptions, begin
-from remit.flow.question import answers as answered
-from remit.flow.view import is_flow, waiting
+from remit.flow.view import is_flow
 from remit.flow.view import view as flow_view
 from remit.flow.workflow import Workflow
 from remit.host.bus.memory import Passing
 from remit.host.readers import facts_of, follow, settled
+from remit.kernel.difference import Difference
 from remit.kernel.interrupt import Answer
 from remit.kernel.lease import LeaseTerms
-from remit.store.connect import connect
+from remit.kernel.replay import replay
+from remit.store.connect import stored
+from remit.store.payload import Payload
 from remit.store.protocol import Store
 from remit.store.records import Query, RunRow
 from remit.values import ids
 from remit.values.clock import Clock, SystemClock
 from remit.values.errors import (
-    AlreadyDecidedError,
     ConfigError,
-    NotPausedError,
     RunNotFoundError,
     UserIdError,
 )
@@ -63,8 +63,9 @@ class App:
     any run may do; each agent's own grant narrows it. `deps` builds a run's `ctx.deps` from its
     user and tenant, in any process. With `work=False` runs are only queued and read. `room` is
     how many runs are driven at once. `deploy` names the code that is deployed: a run that it
-    cannot drive is left to other code. An App without agents drives nothing, and may look at and
-    decide every run of its store. Raises ConfigError for what cannot work.
+    cannot drive is left to other code. `payload` encodes what is stored. An App without agents
+    and workflows drives nothing, and may look at and decide every run of its store. Raises
+    ConfigError for what cannot work.
     """
 
     def __init__(  # noqa: PLR0913  # each option stands alone, by name
@@ -79,13 +80,14 @@ class App:
         work: bool = True,
         room: int = 100,
         deploy: str | None = None,
+        payload: Payload | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._clock: Clock = clock or SystemClock()
         self._members = Roster(agents, workflows)
         self._settings = Settings(
             roster=self._members,
-            store=connect(store, self._clock) if isinstance(store, str) else store,
+            store=stored(store, payload, self._clock),
             owns_store=isinstance(store, str),
             grant=check_grant(grant, "grant of the app"),
             deps=deps,
@@ -101,6 +103,11 @@ class App:
     def agents(self) -> list[Agent[Any, Any]]:
         """The agents whose runs it drives."""
         return self._members.agents
+
+    @property
+    def programs(self) -> list[str]:
+        """The `name@version` of all whose runs it drives."""
+        return [key for key, _ in self._members.programs]
 
     @property
     def store(self) -> Store:
@@ -141,7 +148,7 @@ class App:
         Raises ConfigError for an unknown agent, UserIdError, ThreadBusyError and StartKeyError.
         """
         house, found, starting = self._open(), self._members.find(agent), Starting(**options)
-        asked = starting.asked(asked_of(found, message), self._now())
+        asked = starting.asked(asked_of(found, message), self._open().now())
         start = starting.start(key_of(found), asked, thread_name(found))
         return await begin(house, starting, start)
 
@@ -178,8 +185,21 @@ class App:
         options.setdefault("tenant", row.tenant)
         starting = Starting(**options)
         return await begin(
-            house, starting, await fork.start(house.store, found, starting, self._now())
+            house, starting, await fork.start(house.store, found, starting, self._open().now())
         )
+
+    async def replay(self, run: str) -> Difference | None:
+        """Drive what is recorded of a run again, with no model and no tool: the first place where
+        this App's code comes to something else, or None. Raises ConfigError where this App has
+        not the run's version, and RunNotFoundError."""
+        store, row = self._open().store, await self._row(run)
+        program = self._settings.programs(self._members).by_key.get(row.program)
+        if program is None:
+            raise ConfigError(
+                self._members.lacks(row.program) or "an App without agents has no code"
+            )
+        lineage = partial(journals, store, run)
+        return await replay(program, await facts_of(store, run), run=run, lineage=lineage)
 
     async def wait(self, run: str) -> Run:
         """The run once it has ended, or waits for people."""
@@ -229,37 +249,16 @@ class App:
         on when none waits. Raises AlreadyDecidedError, NotPausedError, EditRefusedError,
         RunNotFoundError and ConfigError; the pause then stays as it was.
         """
-        house = self._open()
-        check_caller(by)
         row = await self._row(run)
-        asks = pending_calls(run, await facts_of(house.store, run))
-        if row.status != "paused":
-            raise NotPausedError(run=run, status=row.status)
-        found = decisions(
-            run,
-            asks,
-            approve=approve,
-            deny=deny or {},
-            edit=edit or {},
-            tool=lambda name: self._members.tool(row.program, name),
+        return await deciding.decide(
+            self._open(), row, by, approve=approve, deny=deny or {}, edit=edit or {}
         )
-        try:
-            return await self._answered(run, found, by)
-        except AlreadyDecidedError as error:
-            call = asks[error.call].id
-            raise AlreadyDecidedError(
-                run=run, call=call, by=error.by, caller=error.caller
-            ) from None
 
     async def answer(self, run: str, answers: Mapping[str, Any], *, by: Caller) -> int:
         """Answer a workflow's questions by their ids, all of those named or none; how many still
         wait. Raises AnswerRefusedError for a value that does not fit, AlreadyDecidedError,
         NotPausedError, RunNotFoundError and ConfigError; the pause then stays as it was."""
-        house = self._open()
-        check_caller(by)
-        await self._row(run)
-        found = answered(run, waiting(await facts_of(house.store, run)), answers)
-        return await self._answered(run, found, by)
+        return await deciding.answer(self._open(), await self._row(run), answers, by)
 
     async def cancel(
         self, run: str, *, reason: str | None = None, by: Caller | None = None
@@ -304,7 +303,7 @@ class App:
         row = await self._row(run)
         flow = is_flow(await facts_of(house.store, run))
         value = sent_to(self._members.of(row.program), message, flow=flow)
-        sent = Answer(value=value, by=by, at=self._now())
+        sent = Answer(value=value, by=by, at=self._open().now())
         await house.client.send(run, sent, id or ids.new("message"))
 
     async def history(
@@ -363,11 +362,6 @@ class App:
             return self._told(row, flow_view(listed(row), facts, taken))
         return self._told(row, view(row, facts, taken))
 
-    async def _answered(self, run: str, found: Mapping[str, Any], by: Caller) -> int:
-        now = self._now()
-        answers = {key: Answer(value=value, by=by, at=now) for key, value in found.items()}
-        return await self._open().client.answer(run, answers)
-
     def _told(self, row: RunRow, run: Run) -> Run:
         """The run with what keeps it from going on, if that is this App's to know."""
         if row.status != "queued":
@@ -379,9 +373,6 @@ class App:
         if row is None or not self._members.covers(row.program):
             raise RunNotFoundError(run=run)
         return row
-
-    def _now(self) -> int:
-        return round(self._clock.wall() * 1000)
 
 
 def _check_run_id(run: object) -> None:

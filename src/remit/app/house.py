@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from remit.agent.effect import check_effects
-from remit.agent.loop import AgentProgram
 from remit.agent.plan import DepsFactory
-from remit.app.roster import Member, Roster
-from remit.flow.program import WorkflowProgram
-from remit.flow.workflow import Workflow
+from remit.app.programs import Programs
+from remit.app.roster import Roster
 from remit.host.bus.memory import MemoryBus
 from remit.host.client import Client
 from remit.host.place import Place
@@ -59,6 +57,10 @@ class Settings:
         if not isinstance(self.deploy, str) or not self.deploy.isprintable():
             raise ConfigError(f"deploy must name the code that is deployed, not {self.deploy!r}")
 
+    def programs(self, roster: Roster) -> Programs:
+        """What drives the runs of the members of `roster` here."""
+        return Programs(roster, self.grant, self.deps)
+
 
 class House:
     """An App's life between `open` and `leave`."""
@@ -67,14 +69,14 @@ class House:
         self._settings = settings
         self._forget_signal: Callable[[], None] = _nothing
         self.store = settings.store
+        self.roster = settings.roster
         self.bus = MemoryBus()
         self._tasks = asyncio.TaskGroup()
         driven = settings.roster if settings.work else Roster()
-        programs = {id(member): _program(member, settings) for member in driven}
-        self._programs = list(programs.values())
+        self._programs = settings.programs(driven)
         place = Place(
             store=self.store,
-            programs={key: programs[id(member)] for key, member in driven.programs},
+            programs=self._programs.by_key,
             bus=self.bus,
             terms=settings.terms,
             clock=settings.clock,
@@ -83,11 +85,15 @@ class House:
         self.worker = Worker(place, settings.room)
         self.client = Client(place, self.worker)
 
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return round(self._settings.clock.wall() * 1000)
+
     async def open(self) -> None:
         """Open the store and begin to work. Raises StoreError."""
         await self.store.open()
         await self._tasks.__aenter__()
-        drives = bool(self._programs)
+        drives = bool(self._programs.by_key)
         try:
             await self.worker.start(self._tasks, work=drives)
             if drives:
@@ -103,8 +109,7 @@ class House:
         trace = None if cancelled is None else cancelled.__traceback__
         try:
             await self.worker.stop()
-            wait = self._settings.terms.grace.total_seconds()
-            await asyncio.gather(*(program.abandoned.close(wait) for program in self._programs))
+            await self._programs.close(self._settings.terms.grace.total_seconds())
         finally:
             try:
                 # What the block raised is the caller's: told of it, the group would wrap it.
@@ -117,13 +122,6 @@ class House:
     async def _drain_and_end(self) -> None:
         await self.worker.drain(DRAIN.total_seconds())
         await self.worker.stop()
-
-
-def _program(member: Member, settings: Settings) -> AgentProgram | WorkflowProgram:
-    """What drives the member's runs."""
-    if isinstance(member, Workflow):
-        return member.program()
-    return AgentProgram(member.plan(settings.grant, settings.deps))
 
 
 def _nothing() -> None:

@@ -40,6 +40,11 @@ def pending_calls(run: str, facts: Sequence[tuple[int, AnyFact]]) -> Mapping[str
     return {key: one for key, one in waiting(facts).items() if isinstance(one, Pending)}
 
 
+async def journals(store: Store, run: str) -> list[list[AnyFact]]:
+    """What is recorded of the runs that `run` builds on, oldest first."""
+    return [[decode(entry.body) for entry in entries] for entries in await store.lineage(run)]
+
+
 async def said(store: Store, thread: str) -> list[Message]:
     """Every message of a thread's ended runs, oldest first; `thread` is its whole key."""
     head = await store.thread_head(thread)

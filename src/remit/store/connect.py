@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from remit.store.coded import CodedStore
+from remit.store.payload import Payload
 from remit.store.protocol import Store
 from remit.store.upkeep import Kept, Upkeep
 from remit.values.clock import Clock
@@ -81,3 +83,13 @@ def _postgres(address: str, clock: Clock) -> Store:
             "a PostgreSQL store needs its driver: pip install 'remit[postgres]'"
         ) from None
     return PostgresStore(address, clock)
+
+
+def stored(store: str | Store, payload: Payload | None, clock: Clock) -> Store:
+    """The store, or that at the address, whose bodies go through `payload`. Raises ConfigError."""
+    found = connect(store, clock) if isinstance(store, str) else store
+    if payload is None:
+        return found
+    if not all(callable(getattr(payload, name, None)) for name in ("encode", "decode")):
+        raise ConfigError(f"payload must be a codec, like Compressed(), and not {payload!r:.80}")
+    return CodedStore(found, payload)

@@ -55,7 +55,7 @@ async def app(name: str) -> Opened | Finding:
         )
     if not isinstance(made, App):
         raise ConfigError(f"{name} is {type(made).__name__} and no App: name an App, or a function")
-    programs = frozenset(program for program, _ in made._members.programs)
+    programs = frozenset(program for program in made.programs)
     return Opened(made.agents, programs, made.store)
 
 

@@ -1,0 +1,60 @@
+"""What people decide about a run that waits, and answer to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from remit.agent.asking import check_caller
+from remit.agent.decisions import decisions
+from remit.app.house import House
+from remit.app.reading import pending_calls
+from remit.flow.question import answers as checked
+from remit.flow.view import waiting
+from remit.host.readers import facts_of
+from remit.kernel.interrupt import Answer
+from remit.store.records import RunRow
+from remit.values.errors import AlreadyDecidedError, NotPausedError
+from remit.values.identity import Caller
+
+
+async def decide(
+    house: House,
+    row: RunRow,
+    by: Caller,
+    *,
+    approve: Iterable[str],
+    deny: Mapping[str, str],
+    edit: Mapping[str, Mapping[str, Any]],
+) -> int:
+    """`App.decide`, on the run of `row`."""
+    check_caller(by)
+    asks = pending_calls(row.id, await facts_of(house.store, row.id))
+    if row.status != "paused":
+        raise NotPausedError(run=row.id, status=row.status)
+    found = decisions(
+        row.id,
+        asks,
+        approve=approve,
+        deny=deny,
+        edit=edit,
+        tool=lambda name: house.roster.tool(row.program, name),
+    )
+    try:
+        return await _give(house, row.id, found, by)
+    except AlreadyDecidedError as error:
+        call = asks[error.call].id
+        raise AlreadyDecidedError(run=row.id, call=call, by=error.by, caller=error.caller) from None
+
+
+async def answer(house: House, row: RunRow, answers: Mapping[str, Any], by: Caller) -> int:
+    """`App.answer`, on the run of `row`."""
+    check_caller(by)
+    questions = waiting(await facts_of(house.store, row.id))
+    return await _give(house, row.id, checked(row.id, questions, answers), by)
+
+
+async def _give(house: House, run: str, found: Mapping[str, Any], by: Caller) -> int:
+    now = house.now()
+    given = {key: Answer(value=value, by=by, at=now) for key, value in found.items()}
+    return await house.client.answer(run, given)
