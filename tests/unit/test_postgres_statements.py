@@ -80,7 +80,7 @@ def test_both_sql_stores_use_the_same_names() -> None:
     }
     # SQLite's writers come one after another and lock nothing; its readers see the file change.
     assert ours - theirs == {
-        *("append_each", "claim_run", "move", "not_made", "send"),
+        *("claim_run", "move", "not_made", "send"),
         *("meters", "close_holds", "delete_runs"),
         *("lock_start_key", "lock_base", "lock_end", "lock_meter", "lock_gone"),
         *("mark_lapsed", "unmark_lapsed"),
