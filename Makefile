@@ -30,7 +30,7 @@ test: $(READY) ## Run all tests but the chaos ones (TEST=path to narrow, WORKERS
 test-fast: $(READY) ## Run the tests that take no time
 	$(PYTEST) -rs -m "not slow and not chaos" $(TEST)
 
-chaos: $(READY) ## Run the tests that kill processes at random
+chaos: $(READY) ## Run the tests that break things at random (REMIT_SEED=123 for one seed, REMIT_SECONDS=60 for how long)
 	$(BIN)/python -m pytest -rs -m chaos $(TEST)
 
 bench: $(READY) ## Measure what a step costs

@@ -22,6 +22,7 @@ from tests.faults.nemesis import Heard, Nemesis, Pack, Users
 from tests.faults.restless import open_world
 from tests.fixtures_postgres import Server, own_server
 
+WHERE = "tests/faults/test_nemesis.py"
 Journal = tuple[RunRow, list[Entry]]
 
 
@@ -120,7 +121,7 @@ async def weather(kind: object, folder: Path, seed: int, seconds: float) -> None
             pack.refill()
             await users.settle()
         except BaseException as error:
-            error.add_note(f"seed {seed}, {nemesis.deeds}; workers said: {pack.words}")
+            error.add_note(f"{nemesis.deeds}; workers said: {pack.words}")
             raise
         finally:
             pack.end()
@@ -140,6 +141,7 @@ async def weather(kind: object, folder: Path, seed: int, seconds: float) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @stores
 async def test_a_short_storm_breaks_no_promise(kind: object, tmp_path: Path) -> None:
     await weather(kind, tmp_path, 1, 4.0)
@@ -151,4 +153,8 @@ async def test_a_short_storm_breaks_no_promise(kind: object, tmp_path: Path) -> 
 async def test_a_long_storm_breaks_no_promise(kind: object, tmp_path: Path) -> None:
     """For `REMIT_SECONDS`, from the seed `REMIT_SEED` or a random one."""
     seed = int(os.environ.get("REMIT_SEED", str(secrets.randbelow(10**9))))
-    await weather(kind, tmp_path, seed, float(os.environ.get("REMIT_SECONDS", "60")))
+    try:
+        await weather(kind, tmp_path, seed, float(os.environ.get("REMIT_SECONDS", "60")))
+    except BaseException as error:
+        error.add_note(f"To run it again: REMIT_SEED={seed} make chaos TEST={WHERE}")
+        raise

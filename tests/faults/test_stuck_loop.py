@@ -15,8 +15,8 @@ from remit.testing import Call, Say, ScriptedModel
 from remit.values.clock import SystemClock
 
 TERMS = LeaseTerms(
-    lasts=timedelta(seconds=0.4),
-    renew_every=timedelta(seconds=0.1),
+    lasts=timedelta(seconds=1.0),
+    renew_every=timedelta(seconds=0.25),
     sweep_every=timedelta(seconds=0.05),
     grace=timedelta(seconds=0.1),
 )
@@ -32,7 +32,7 @@ async def test_a_tool_that_blocks_the_loop_keeps_its_lease(address: str) -> None
         """Blocks the event loop for several leases."""
         entered.append(1)
         blocking.set()
-        time.sleep(1.5)  # noqa: ASYNC251  # the fault that is tested
+        time.sleep(3.5)  # noqa: ASYNC251  # the fault that is tested
         return "ok"
 
     def agent(script: list[Call | Say]) -> Agent[None, str]:

@@ -48,6 +48,7 @@ async def told(process: Process, run: Run) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(200)
 async def test_of_two_processes_that_decide_at_once_one_wins(address: str) -> None:
     runs = await paused_runs(address)
     one, other = await decider(address, "staff_1"), await decider(address, "staff_2")

@@ -8,7 +8,7 @@ from remit.store.memory import MemoryStore
 from tests.simulation.broken import RULES, STORES, without
 from tests.simulation.lives import first_broken
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 SEEDS = range(66, 1_500)
 
 

@@ -32,6 +32,7 @@ MET = {
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("block", range(5))
 def test_every_law_holds_in_every_life(block: int) -> None:
     live(range(block * BLOCK, (block + 1) * BLOCK), WHERE)
