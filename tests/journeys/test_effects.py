@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from cryptography.fernet import Fernet
 
 from remit import App, Run, ToolContext, WorkflowRun, tool, workflow
 from remit.agent.engaged import engaged
@@ -18,6 +20,8 @@ from remit.errors import ConfigError, StoreError, ToolBusyError, ToolError
 from remit.kernel.facts import Stepped
 from remit.kernel.nested import Engagement
 from remit.models.request import ModelRequest
+from remit.store.coded import CodedStore
+from remit.store.payload import Chain, Compressed, Encrypted
 from remit.store.memory import MemoryStore
 from remit.store.protocol import Store
 from remit.store.records import Query
@@ -45,9 +49,17 @@ Kind = Callable[[Path, ManualClock], AbstractContextManager[Books]]
 PAY: list[Item] = [Call("pay", amount=5), Say("done")]
 
 
+@contextmanager
+def coded_books(folder: Path, clock: ManualClock) -> Iterator[Books]:
+    payload = Chain(Compressed(), Encrypted(Fernet.generate_key()))
+    with sqlite_books(folder, clock) as books:
+        yield replace(books, handle=lambda: CodedStore(books.handle(), payload))
+
+
 @pytest.fixture(
     params=[
         pytest.param(sqlite_books, id="sqlite"),
+        pytest.param(coded_books, id="coded"),
         pytest.param(postgres_books, id="postgres", marks=pytest.mark.slow),
     ]
 )
@@ -430,3 +442,20 @@ async def test_an_agent_inside_a_workflow_takes_effect_as_any_other(
         names = await flows.names(run)
     assert (found.output, len(books.keys)) == ("done", 1)
     assert "agent:0/turn:0/call:0" in names
+
+
+async def test_statements_end_with_the_time_of_a_tool_on_the_thread_that_writes(
+    tmp_path: Path,
+) -> None:
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+    @tool(transactional=True, timeout=0.2)
+    def count(ctx: ToolContext[Any]) -> int:
+        """Counts for ever."""
+        found: int = ctx.tx.execute(endless).fetchone()[0]
+        return found
+
+    agent = clerk([Call("count"), Say("done")], [count])
+    async with App([agent], store=f"sqlite:///{tmp_path}/runs.db") as app:
+        run = await ended(app, await app.start("clerk", "x"))
+    assert [message.status for message in results(run.messages)] == ["timeout"]

@@ -230,13 +230,16 @@ class ActiveRun:
     async def transact(
         self, name: str, make: Callable[[Any], Any], stop: Callable[[], None]
     ) -> None:
-        """Make the step `name` and record it, in one transaction of the store's.
+        """Make the step `name`, unless it is recorded, and record it, in one transaction of the
+        store's.
 
         `make` is given the transaction, as the store has it, and gives the step's value or what
         is awaited for it. What it raises is raised, and nothing that it did in the transaction
         stays; it may be called again after that. `stop` is called when this is cancelled: `make`
         must then end. Raises what `step` raises, and ConfigError for a store that cannot do it.
         """
+        if name in self._steps:
+            return
         if self.transacting is None:
             raise ConfigError("this store has no transaction to share: use SQLite or PostgreSQL")
         self.check()
