@@ -21,8 +21,8 @@ from remit.kernel.facts import Stepped
 from remit.kernel.nested import Engagement
 from remit.models.request import ModelRequest
 from remit.store.coded import CodedStore
-from remit.store.payload import Chain, Compressed, Encrypted
 from remit.store.memory import MemoryStore
+from remit.store.payload import Chain, Compressed, Encrypted
 from remit.store.protocol import Store
 from remit.store.records import Query
 from remit.testing.clock import ManualClock

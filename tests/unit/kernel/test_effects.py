@@ -1,4 +1,4 @@
-"""A step that is recorded in a transaction is alone in its append, and made no oftener than needed."""
+"""A step recorded in a transaction is alone in its append, and made no oftener than needed."""
 
 from __future__ import annotations
 
