@@ -9,8 +9,11 @@ from typing import Any, Literal
 import pytest
 
 from remit import App, Run, ToolContext, tool
+from remit.agent.loop import AgentProgram
 from remit.errors import EditRefusedError
+from remit.host.readers import facts_of
 from remit.kernel.facts import Started, Stepped
+from remit.kernel.replay import replay
 from remit.models.request import ModelRequest
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
@@ -363,3 +366,19 @@ async def test_a_call_that_nobody_decides_is_never_made_again(
             clock.advance(3600)
             assert await app.recover() == 0
             assert other.paid == Counter()
+
+
+@pytest.mark.parametrize("happened", [False, True])
+async def test_a_run_with_a_doubt_replays(store: Store, clock: ManualClock, happened: bool) -> None:
+    bank, other = Bank(held=True), Bank()
+    run = await dies_while_paying(store, clock, bank, Call("pay", amount=5), bank.tools())
+    async with app_of(clerk([Say("done")], other.tools()), store, clock) as app:
+        (pending,) = (await ended(app, run)).pending
+        told: dict[str, Any] = {"deny": {pending.id: "yes"}}
+        await app.decide(run, by=STAFF, **(told if happened else {"approve": [pending.id]}))
+        await ended(app, run)
+    recorded, still = await facts_of(store, run), Bank()
+    program = AgentProgram(clerk([], still.tools()).plan(frozenset()))
+    for end in range(1, len(recorded) + 1):
+        assert await replay(program, recorded[:end]) is None
+    assert still.paid == Counter()

@@ -17,8 +17,10 @@ from remit import App, Run, ToolContext, WorkflowRun, tool, workflow
 from remit.agent.engaged import engaged
 from remit.agent.loop import AgentProgram
 from remit.errors import ConfigError, StoreError, ToolBusyError, ToolError
+from remit.host.readers import facts_of
 from remit.kernel.facts import Stepped
 from remit.kernel.nested import Engagement
+from remit.kernel.replay import replay
 from remit.models.request import ModelRequest
 from remit.store.coded import CodedStore
 from remit.store.memory import MemoryStore
@@ -31,7 +33,7 @@ from remit.testing.model import Call, Item, Say
 from remit.tools.tool import Tool
 from remit.values.messages import ToolMessage
 from tests.fixtures_store import opened
-from tests.journeys.books import Books, postgres_books, sqlite_books
+from tests.journeys.books import Books, paid, postgres_books, sqlite_books
 from tests.journeys.clerk import (
     STAFF,
     app_of,
@@ -459,3 +461,17 @@ async def test_statements_end_with_the_time_of_a_tool_on_the_thread_that_writes(
     async with App([agent], store=f"sqlite:///{tmp_path}/runs.db") as app:
         run = await ended(app, await app.start("clerk", "x"))
     assert [message.status for message in results(run.messages)] == ["timeout"]
+
+
+async def test_what_took_effect_replays_and_takes_none_again(
+    store: Store, clock: ManualClock, books: Books
+) -> None:
+    for during in (paid, raises):
+        books.ask(f"DELETE FROM {books.table}")
+        async with app_of(clerk(PAY, [books.pay(during)]), store, clock) as app:
+            run = await ended(app, await app.start("clerk", "x"))
+        before, recorded = books.keys, await facts_of(store, run.id)
+        program = AgentProgram(clerk([], [books.pay(during)]).plan(frozenset()))
+        for end in range(1, len(recorded) + 1):
+            assert await replay(program, recorded[:end]) is None
+        assert books.keys == before

@@ -238,11 +238,13 @@ class ActiveRun:
         stays; it may be called again after that. `stop` is called when this is cancelled: `make`
         must then end. Raises what `step` raises, and ConfigError for a store that cannot do it.
         """
+        if self.past is not None:
+            self.past.recall(name)
         if name in self._steps:
             return
+        self.check()
         if self.transacting is None:
             raise ConfigError("this store has no transaction to share: use SQLite or PostgreSQL")
-        self.check()
 
         def work(tx: Any) -> Stepped | Awaitable[Stepped]:
             started = self.clock.steady()
