@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from remit.store.money import DAY, Ceiling, Charge, Granted, Hold, Meter
 from remit.store.postgres import PostgresStore
 from remit.store.postgres.address import Address
 from remit.store.postgres.connections import Connections
@@ -308,3 +309,37 @@ async def test_many_who_ask_at_once_share_few_transactions(
         await asyncio.gather(*(queued(store) for _ in range(100)))
 
     assert sent["make_run"] <= 2
+
+
+async def test_an_append_without_money_is_one_statement(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    had = await held(store)
+
+    with counted(monkeypatch) as sent:
+        await write(store, item(had))
+
+    assert sum(count for name, count in sent.items() if name != "tell") == sent["append"] == 1
+
+
+async def test_money_of_many_runs_shares_few_statements(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = [await held(store) for _ in range(30)]
+    day = Meter(key="day", slots=1, width=DAY)
+    charge = Charge(model="m", purpose="turn", body=b"")
+    hold = Hold(name="call", nano=1, ceilings=(Ceiling(day, 20),), charge=charge)
+
+    with counted(monkeypatch) as sent:
+        outcomes = await store.append([item(one, holds=(hold,)) for one in claims])
+
+    granted = [one for one in outcomes if isinstance(one, Appended) and one.grants == (Granted(),)]
+    assert len(granted) == 20
+    assert {name for name in sent if name != "tell"} == {
+        "lock_run",
+        "make_meter",
+        "lock_meter",
+        "hold",
+        "append_each",
+    }
+    assert sum(sent.values()) - sent["tell"] == 5

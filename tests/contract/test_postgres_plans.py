@@ -26,7 +26,7 @@ SELECT kind || number, '{PROGRAM}', status,
     WHEN 'refused' THEN now() - make_interval(hours => 1) END,
   1, now(), CASE kind WHEN 'refused' THEN 'ours' ELSE '' END,
   CASE kind WHEN 'ended' THEN now() - make_interval(days => 1) + make_interval(secs => number) END,
-  convert_to(kind || number / 100, 'UTF8'), 'u' || number
+  convert_to(kind || number / 10, 'UTF8'), 'u' || number
 FROM (VALUES ('sleeping', 'paused', {SLEEPING}), ('refused', 'queued', {REFUSED}),
     ('ended', 'failed', {ENDED})) AS crowd(kind, status, count)
 CROSS JOIN LATERAL generate_series(1, count) AS number
@@ -41,7 +41,52 @@ INSERT INTO meters(key, width, head, slots)
 SELECT convert_to('m' || number, 'UTF8'), 60000000, 0, array_fill(0::bigint, ARRAY[61])
 FROM generate_series(1, 20000) AS number
 """
+LOST = {"runs": ["sleeping7", "ended5"], "tokens": [1, 1], "seqs": [1, 1], "seens": [0, 0]}
+CHARGED = {
+    "owners": [1, 2],
+    "names": [b"n", b"n"],
+    "nanos": [1, 1],
+    "models": ["m", "m"],
+    "purposes": ["turn", "turn"],
+    "bodies": [b"", b""],
+}
+WRITES: dict[str, dict[str, Any]] = {
+    "append": {"run": "ended5", "token": 1, "seq": 1, "count": 1, "format": 1, "bodies": [b""]},
+    "ask": {**LOST, "keys": [b"k", b"k"]},
+    "withdraw": {**LOST, "keys": [b"k", b"k"]},
+    "move": {
+        **LOST,
+        "counts": [1, 1],
+        "formats": [1, 1],
+        "statuses": ["paused", "failed"],
+        "dues": [None, None],
+        "listens": [0, 0],
+        "asks": [1, 0],
+        "owners": [1, 2],
+        "places": [1, 1],
+        "bodies": [b"", b""],
+    },
+    "fence": {"runs": ["ended5"], "tokens": [1], "seqs": [1]},
+    "settle": {**LOST, **CHARGED, "estimated": [0, 0], "places": [1, 2], "keys": [b"m7", b"m8"]},
+    "hold": {
+        **LOST,
+        **CHARGED,
+        "keys": [b"m7", b"m8"],
+        "places": [1, 2],
+        "numbers": [1, 2],
+        "limits": [9, 9],
+    },
+    "answer": {"run": "ended5", "id": "d", "count": 1, "keys": [b"k"], "answers": [b""]},
+    "send": {"run": "ended5", "key": b"message/m", "answer": b""},
+    "cancel": {"run": "ended5", "body": b"", "format": 1},
+    "delete_runs": {"runs": ["ended8005", "ended8006"], "when": 2**51},
+}
+THREADS = """
+INSERT INTO threads(key, head_run)
+SELECT DISTINCT ON (thread) thread, id FROM runs WHERE ended IS NOT NULL ORDER BY thread, no DESC
+"""
 QUESTIONS: dict[str, dict[str, Any]] = {
+    **WRITES,
     "due_runs": {"programs": [PROGRAM, "other@1"], "format": 1, "deploy": "ours"},
     "next_due": {"programs": [PROGRAM, "other@1"]},
     "claim": {
@@ -64,7 +109,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "lineage": {"run": "ended5"},
     "any_lapsed": {},
     "take_back": {"limit": 500},
-    "old_runs": {"when": 0, "limit": 500},
+    "old_runs": {"when": 2**51, "limit": 5},
     "runs_of_user": {"user": "u7", "tenant": None, "limit": 500},
     "close_holds": {"runs": ["ended5"]},
     "lock_meter": {"keys": [b"m7"], "runs": ["ended5"]},
@@ -90,9 +135,9 @@ def crowded() -> Iterator[Place]:
     """A schema with very many runs that have nothing to do."""
     with fresh_place(shared_address()) as place:
         asyncio.run(_open(place))
-        for script in (SLEEPERS, LEDGER, HOLDS):
+        for script in (SLEEPERS, THREADS, LEDGER, HOLDS):
             place.execute(script)
-        for table in ("runs", "ledger", "meters"):
+        for table in ("runs", "threads", "ledger", "meters"):
             place.execute(f"VACUUM ANALYZE {table}")
         yield place
 
@@ -109,8 +154,8 @@ async def store(crowded: Place) -> AsyncIterator[PostgresStore]:
 
 
 async def explained(place: Place, name: str, values: dict[str, Any]) -> dict[str, Any]:
-    """What the server did for a statement, planned as the store's are: the second time, when it
-    knows its way about."""
+    """What the server did for a statement that finds nothing to write, planned as the store's are:
+    the second time, when it knows its way about."""
     call = Queries()(name, **values)
     text = b"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + call.statement.text
     told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

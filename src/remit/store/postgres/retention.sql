@@ -1,5 +1,6 @@
 -- Ended before then, with nothing that builds on it, and not what a living thread goes on from.
--- Whoever builds on a run is older in this search than the run, and goes with it.
+-- Whoever builds on a run is older in this search than the run, and goes with it. What was built
+-- on is found by its id: a condition that IS TRUE tempts no other index.
 -- name: old_runs
 WITH RECURSIVE gone(id, base_run, depth) AS (
   (SELECT id, base_run, 1 FROM runs
@@ -12,7 +13,7 @@ WITH RECURSIVE gone(id, base_run, depth) AS (
   UNION ALL
   SELECT runs.id, runs.base_run, gone.depth + 1
   FROM gone JOIN runs ON runs.id = gone.base_run
-  WHERE runs.ended < instant(:when)
+  WHERE (runs.ended < instant(:when)) IS TRUE
     AND NOT EXISTS (SELECT FROM runs AS child
       WHERE child.base_run = runs.id AND child.id <> gone.id)
     AND NOT EXISTS (SELECT FROM threads
@@ -37,14 +38,14 @@ SELECT no FROM runs WHERE id = ANY(:runs::text[]) ORDER BY id FOR UPDATE;
 WITH RECURSIVE gone(no, id, thread, base_run) AS (
   SELECT no, id, thread, base_run FROM runs
   WHERE id = ANY(:runs::text[]) AND ended IS NOT NULL AND (:when::int8 IS NULL OR (
-    ended < instant(:when)
+    (ended < instant(:when)) IS TRUE
     AND NOT EXISTS (SELECT FROM runs AS child WHERE child.base_run = runs.id)
     AND NOT EXISTS (SELECT FROM threads
       WHERE key = runs.thread AND head_run = runs.id AND live IS NOT NULL)))
   UNION
   SELECT runs.no, runs.id, runs.thread, runs.base_run
   FROM gone JOIN runs ON runs.id = gone.base_run
-  WHERE runs.id = ANY(:runs) AND runs.ended < instant(:when)
+  WHERE (runs.id = ANY(:runs)) IS TRUE AND (runs.ended < instant(:when)) IS TRUE
     AND NOT EXISTS (SELECT FROM runs AS child
       WHERE child.base_run = runs.id AND child.id <> gone.id)
     AND NOT EXISTS (SELECT FROM threads
@@ -59,11 +60,12 @@ WITH RECURSIVE gone(no, id, thread, base_run) AS (
   LEFT JOIN runs ON runs.id = link.id AND runs.thread = link.key
   WHERE NOT EXISTS (SELECT FROM gone WHERE gone.id = link.id)
 ), moved AS (
-  UPDATE threads SET head_run = head.id FROM head
-  WHERE threads.key = head.key AND (head.id IS NOT NULL OR threads.live IS NOT NULL)
+  UPDATE threads SET head_run = (SELECT id FROM head WHERE head.key = threads.key)
+  WHERE key = ANY(ARRAY(SELECT key FROM head WHERE id IS NOT NULL))
+    OR key = ANY(ARRAY(SELECT key FROM head WHERE id IS NULL)) AND live IS NOT NULL
 ), emptied AS (
-  DELETE FROM threads USING head
-  WHERE threads.key = head.key AND head.id IS NULL AND threads.live IS NULL
+  DELETE FROM threads
+  WHERE key = ANY(ARRAY(SELECT key FROM head WHERE id IS NULL)) AND live IS NULL
 ), unwritten AS (
   DELETE FROM entries USING gone WHERE entries.run = gone.no
 ), unsent AS (
