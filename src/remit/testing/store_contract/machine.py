@@ -153,6 +153,20 @@ class StoreMachine(RuleBasedStateMachine):
         holds = (bound(self.name("call"), nano, ceiling),) if nano else ()
         self.append(run, lost=lost, behind=behind, holds=holds)
 
+    @rule(numbers=st.lists(which, min_size=2, max_size=4), nano=st.integers(0, 60), lost=stale)
+    def write_together(self, numbers: list[int], nano: int, lost: int) -> None:
+        """One batch: what its first item settles, the others may hold."""
+        self.holder(0)
+        runs = {run.id: run for run in (self.pick(number, "running") for number in numbers)}
+        batch = []
+        for number, run in enumerate(runs.values()):
+            hold = bound(self.name("call"), nano, Ceiling(self.meter, LIMIT))
+            money: dict[str, Any] = {"holds": (hold,)} if number or not run.holds else {}
+            if not money:
+                money = {"settles": tuple(cost(name, nano) for name in run.holds)}
+            batch.append(self.item(run, lost=lost if number == 1 else 0, **money))
+        assert self.ask(self.store.append(batch)) == [self.plain.append(one) for one in batch]
+
     @rule(number=which)
     def write_unheld(self, number: int) -> None:
         self.append(self.pick(number, "queued", "paused", *sorted(ENDED)))
@@ -213,8 +227,13 @@ class StoreMachine(RuleBasedStateMachine):
         run = self.holder(number)
         self.append(run, status=end, seen=run.inbox + unseen)
 
-    def append(self, run: PlainRun, *, lost: int = 0, behind: int = 0, **fields: Any) -> None:
-        item = Append(
+    def append(self, run: PlainRun, **fields: Any) -> None:
+        item = self.item(run, **fields)
+        (outcome,) = self.ask(self.store.append([item]))
+        assert outcome == self.plain.append(item)
+
+    def item(self, run: PlainRun, *, lost: int = 0, behind: int = 0, **fields: Any) -> Append:
+        return Append(
             run=run.id,
             token=run.token + lost,
             seq=run.seq + behind,
@@ -222,8 +241,6 @@ class StoreMachine(RuleBasedStateMachine):
             format=1,
             **fields,
         )
-        (outcome,) = self.ask(self.store.append([item]))
-        assert outcome == self.plain.append(item)
 
     @rule(number=which, wanted=keys)
     def deliver(self, number: int, wanted: list[str]) -> None:

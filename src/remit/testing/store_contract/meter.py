@@ -8,9 +8,10 @@ import pytest
 
 from remit.store.money import Ceiling, Denied, Granted, Meter, MeterState
 from remit.store.protocol import Store
+from remit.store.records import Appended
 from remit.testing.clock import ManualClock
-from remit.testing.store_contract.arrange import now
-from remit.testing.store_contract.purse import MINUTE, a_day, a_spender, an_hour, state
+from remit.testing.store_contract.arrange import held, item, now
+from remit.testing.store_contract.purse import MINUTE, a_day, a_spender, an_hour, bound, cost, state
 from remit.testing.store_contract.settlement import TO_MIDNIGHT
 
 
@@ -228,3 +229,41 @@ class SeedLaws:
 
         assert [await state(store, meter) for meter in (two_minutes, week)] == [(0, 0), (100, 0)]
         assert now(clock) % MINUTE == 0
+
+    async def test_a_meter_made_in_a_batch_counts_what_the_batch_spent_before(
+        self, store: Store
+    ) -> None:
+        one, two, three = [await held(store, tenant="acme") for _ in range(3)]
+        day = a_day(tenant="acme")
+
+        outcomes = await store.append(
+            [
+                item(one, settles=(cost("call", 80, meters=(day,)),)),
+                item(three, settles=(cost("call", 5, meters=(day,)),)),
+                item(two, holds=(bound("call", 16, Ceiling(day, 100)),)),
+                item(one, seq=2, holds=(bound("next", 15, Ceiling(day, 100)),)),
+            ]
+        )
+
+        assert outcomes == [
+            Appended(2, 0),
+            Appended(2, 0),
+            Appended(2, 0, (Denied("day", 100, 85, 0),)),
+            Appended(3, 0, (Granted(),)),
+        ]
+        assert await state(store, day) == (85, 15)
+
+    async def test_money_held_before_a_meter_was_made_is_counted_once(self, store: Store) -> None:
+        payer, other = [await a_spender(store, tenant="acme") for _ in range(2)]
+        await payer.hold("call", 70)
+        day = a_day(tenant="acme")
+
+        outcomes = await store.append(
+            [
+                item(payer.had, seq=payer.seq, settles=(cost("call", 60, meters=(day,)),)),
+                item(other.had, holds=(bound("call", 40, Ceiling(day, 100)),)),
+            ]
+        )
+
+        assert outcomes == [Appended(3, 0), Appended(2, 0, (Granted(),))]
+        assert await state(store, day) == (60, 40)
