@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import dataclasses
 from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -113,6 +115,12 @@ class App:
     def store(self) -> Store:
         """Where its runs are kept."""
         return self._settings.store
+
+    def idle(self) -> App:
+        """The same App, not open, which drives nothing and may do all else."""
+        other = copy.copy(self)
+        other._settings, other._house = dataclasses.replace(self._settings, work=False), None
+        return other
 
     async def __aenter__(self) -> App:
         if self._house is not None:

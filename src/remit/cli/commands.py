@@ -15,6 +15,7 @@ import typer
 from remit.cli import address, keeping, runs
 from remit.cli.runs import Where, Which
 from remit.cli.status import INTERRUPTED, OK, WRONG_USE
+from remit.cli.steer import commands as steer
 from remit.values.identity import Caller
 from remit.values.results import Status
 
@@ -100,6 +101,10 @@ def _app(markup: Any) -> typer.Typer:
         "approve": _approve,
         "deny": _deny,
         "cancel": _cancel,
+        "answer": steer.answer,
+        "send": steer.send,
+        "fork": steer.fork,
+        "replay": steer.replay,
     }
     for name, function in commands.items():
         group.command(name)(function)

@@ -52,6 +52,12 @@ def whole(sight: Sight, next_lines: Sequence[str]) -> list[Block]:
         blocks.append(Heading(f"Waiting for a decision: {count(len(sight.waiting), 'call')}"))
         for one in sight.waiting:
             blocks += waiting(one)
+    if sight.questions:
+        blocks.append(Heading(f"Waiting for an answer: {count(len(sight.questions), 'question')}"))
+        blocks += [
+            Line(f"{one.id}  {one_line(str(one.question))}", "waiting", indent=1)
+            for one in sight.questions
+        ]
     if next_lines:
         blocks.append(Heading("Next"))
         blocks += [Line(line, "strong", indent=1) for line in next_lines]
@@ -80,6 +86,9 @@ def next_lines(sight: Sight, store: str) -> list[str]:
         found.append(invocation.line("runs", "approve", run.id, one.id, *by, store=store))
         deny = ("--reason", "WHY", *by)
         found.append(invocation.line("runs", "deny", run.id, one.id, *deny, store=store))
+    for question in sight.questions:
+        words = ("runs", "answer", run.id, question.id, "VALUE", *by)
+        found.append(invocation.line(*words, store=store))
     if run.status in ("queued", "running", "paused"):
         found.append(invocation.line("runs", "cancel", run.id, store=store))
     return found
@@ -100,6 +109,10 @@ def _outline(run: Run) -> Iterator[tuple[str, Cell]]:
         yield "reason", Cell(shown(run.reason))
     if run.error:
         yield "error", Cell(shown(run.error), "bad")
+    if run.blocked_reason:
+        yield "blocked", Cell(shown(run.blocked_reason), "bad")
+    if run.due is not None:
+        yield "due", Cell(moment(run.due))
     yield "agent", Cell(run.agent)
     for name, value in (("user", run.user), ("tenant", run.tenant), ("thread", run.thread)):
         if value is not None:
@@ -108,6 +121,8 @@ def _outline(run: Run) -> Iterator[tuple[str, Cell]]:
         yield "asked by", Cell(who(run.by))
     yield "created", Cell(moment(run.created))
     yield "ended", Cell(moment(run.ended))
+    if not run.turns and run.output is not None:
+        yield "output", Cell(shown(str(run.output)))
     used = run.usage
     yield "tokens", Cell(f"{used.input_tokens} in, {used.output_tokens} out{_about(run.usage)}")
     yield "cost", Cell(money(used.cost))

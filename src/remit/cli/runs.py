@@ -44,7 +44,7 @@ class Which:
 
 async def list_runs(where: Where, which: Which) -> int:
     """Runs, newest first."""
-    async with _opened(where) as (app, _):
+    async with opened(where) as (app, _):
         runs = await app.runs(
             status=which.status,
             user=which.user,
@@ -59,7 +59,7 @@ async def list_runs(where: Where, which: Which) -> int:
 
 async def show(where: Where, run: str) -> int:
     """One run with all that is known of it; the status tells how it stands."""
-    async with _opened(where) as (app, store):
+    async with opened(where) as (app, store):
         sight = await look(app, store, run)
     lines = pages.next_lines(sight, where.store)
     output.show(pages.whole(sight, lines), [wire.whole(sight, lines)], json=where.json)
@@ -69,7 +69,7 @@ async def show(where: Where, run: str) -> int:
 async def approve(where: Where, run: str, calls: Sequence[str], by: Caller) -> int:
     """Approve calls by their ids, or the only one that waits."""
     check_caller(by)
-    async with _opened(where) as (app, store):
+    async with opened(where) as (app, store):
         sight = await look(app, store, run)
         named = list(dict.fromkeys(calls)) or _the_only_one(sight)
         async with _telling_who_decided(app, store, run, named):
@@ -81,7 +81,7 @@ async def approve(where: Where, run: str, calls: Sequence[str], by: Caller) -> i
 async def deny(where: Where, run: str, call: str, reason: str, by: Caller) -> int:
     """Deny one call; the model reads why."""
     check_caller(by)
-    async with _opened(where) as (app, store), _telling_who_decided(app, store, run, [call]):
+    async with opened(where) as (app, store), _telling_who_decided(app, store, run, [call]):
         left = await app.decide(run, deny={call: reason}, by=by)
     _tell_decided(where, run, ("denied", [call]), left)
     return status.OK
@@ -91,7 +91,7 @@ async def cancel(where: Where, run: str, reason: str | None, by: Caller | None) 
     """Stop a run. One that has ended stays as it is, which fails unless it was cancelled."""
     if by is not None:
         check_caller(by)
-    async with _opened(where) as (app, _):
+    async with opened(where) as (app, _):
         before = (await app.get(run)).status
         after = await app.cancel(run, reason=reason, by=by)
     if before in ENDED:
@@ -112,7 +112,8 @@ def check_caller(by: Caller) -> None:
 
 
 @asynccontextmanager
-async def _opened(where: Where) -> AsyncIterator[tuple[App, Store]]:
+async def opened(where: Where) -> AsyncIterator[tuple[App, Store]]:
+    """An App that drives nothing, on the store that a command looks at."""
     store = address.existing(where.store, SystemClock())
     try:
         async with App(store=store, work=False) as app:

@@ -9,13 +9,14 @@ from typing import Any
 
 from remit.agent.state import Decision
 from remit.app import App
+from remit.flow.view import waiting
 from remit.kernel.facts import Answered, AnyFact, Paused, decode
 from remit.kernel.interrupt import Answer
 from remit.store.protocol import Store
 from remit.values import codec
 from remit.values.identity import Caller
 from remit.values.messages import ToolMessage
-from remit.values.results import Pending, Run
+from remit.values.results import Pending, Question, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,11 @@ class Sight:
         """The pending calls that nobody has decided."""
         # A call that was approved once may wait again, when its process died while it ran.
         return tuple(one for one in self.run.pending if isinstance(one, Pending))
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What a workflow's run asks people."""
+        return tuple(one for one in self.run.pending if isinstance(one, Question))
 
     @property
     def results(self) -> Mapping[str, ToolMessage]:
@@ -80,10 +86,11 @@ async def look(app: App, store: Store, run: str) -> Sight:
 
 def _calls_by_key(facts: list[AnyFact]) -> dict[str, str]:
     return {
-        ask.key: codec.convert(ask.question, Pending).id
-        for fact in facts
+        key: asked.id
+        for number, fact in enumerate(facts, 1)
         if isinstance(fact, Paused)
-        for ask in fact.asks
+        for key, asked in waiting([(number, fact)]).items()
+        if isinstance(asked, Pending)
     }
 
 

@@ -9,7 +9,7 @@ from remit.cli.sight import Decided, Sight
 from remit.values.content import Call
 from remit.values.identity import Caller
 from remit.values.messages import ToolMessage
-from remit.values.results import Pending, Run, Turn
+from remit.values.results import Pending, Question, Run, Turn
 from remit.values.usage import Usage
 
 
@@ -25,6 +25,8 @@ def listed(run: Run) -> dict[str, Any]:
         "thread": run.thread,
         "created": run.created,
         "ended": run.ended,
+        "due": run.due,
+        "blocked_reason": run.blocked_reason,
     }
 
 
@@ -42,6 +44,8 @@ def whole(sight: Sight, next_lines: list[str]) -> dict[str, Any]:
         "usage": usage(run.usage),
         "turns": [_turn(turn, sight.decided, results) for turn in run.turns],
         "pending": [pending(one) for one in sight.waiting],
+        "questions": [question(one) for one in sight.questions],
+        "output": run.output,
         "next": next_lines,
     }
 
@@ -55,6 +59,11 @@ def pending(one: Pending) -> dict[str, Any]:
         "why": one.why,
         "digest": one.digest,
     }
+
+
+def question(one: Question) -> dict[str, Any]:
+    """What a workflow asks people."""
+    return {"id": one.id, "question": one.question, "schema": one.schema}
 
 
 def usage(used: Usage) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The `runs` commands that steer runs."""

@@ -1,0 +1,103 @@
+"""The `runs` commands that steer runs: messages, answers, forks and replays."""
+
+from __future__ import annotations
+
+import json as json_
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from remit.app import App
+from remit.app.starting import StartOptions
+from remit.cli import apps, output, status
+from remit.cli.page import Block, Line
+from remit.cli.runs import Where, check_caller, opened
+from remit.cli.wording import count, one_line
+from remit.values.identity import Caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A fork that is wanted: of which run, after which turn, and what it is asked."""
+
+    run: str
+    after_turn: int | None
+    message: str | None
+    agent: str | None
+    model: str | None
+    thread: str | None
+
+
+async def send(where: Where, run: str, message: str, by: Caller) -> int:
+    """Leave a message, which is text, for a run that goes on."""
+    check_caller(by)
+    async with opened(where) as (app, _):
+        await app.send(run, message, by=by)
+    output.show(
+        [Line(f"Sent to run {run}.", "good")], [{"kind": "sent", "run": run}], json=where.json
+    )
+    return status.OK
+
+
+async def answer(where: Where, run: str, question: str, value: str, by: Caller) -> int:
+    """Answer a workflow's question: with JSON, or else with the text as it is."""
+    check_caller(by)
+    async with opened(where) as (app, _):
+        left = await app.answer(run, {question: _value(value)}, by=by)
+    lines: list[Block] = [Line(f"Answered: {one_line(question)}.", "good")]
+    if left:
+        lines.append(Line(f"{count(left, 'question')} of run {run} still open.", "waiting"))
+    told = {"kind": "answered", "run": run, "question": question, "left": left}
+    output.show(lines, [told], json=where.json)
+    return status.OK
+
+
+async def fork(app: str, wanted: Fork, by: Caller | None, *, json: bool) -> int:
+    """Go on from a turn of a recorded run in a new one, which a worker of the app drives."""
+    options: StartOptions = {"by": by}
+    if wanted.thread is not None:
+        options["thread"] = wanted.thread
+    async with await _idle(app) as opened_app:
+        made = await opened_app.fork(
+            wanted.run,
+            after_turn=wanted.after_turn,
+            message=wanted.message,
+            agent=wanted.agent,
+            model=wanted.model,
+            **options,
+        )
+    told = {"kind": "fork", "run": made, "of": wanted.run}
+    line = f"Run {made} goes on from {wanted.run} when a worker of its store takes it."
+    output.show([Line(line, "good")], [told], json=json)
+    return status.OK
+
+
+async def replay(app: str, run: str, *, json: bool) -> int:
+    """Drive what is recorded of a run again, with no model and no tool; 1 if the code differs."""
+    async with await _idle(app) as opened_app:
+        difference = await opened_app.replay(run)
+    told: dict[str, Any] = {"kind": "replay", "run": run, "difference": None}
+    lines: list[Block] = [Line(f"Run {run} replays as it is recorded.", "good")]
+    if difference is not None:
+        told["difference"] = {
+            "seq": difference.seq,
+            "recorded": difference.recorded,
+            "driven": difference.driven,
+        }
+        lines = [
+            Line(f"Run {run} differs at entry {difference.seq}.", "bad"),
+            Line(f"recorded: {one_line(difference.recorded)}", indent=1),
+            Line(f"this code: {one_line(difference.driven)}", indent=1),
+        ]
+    output.show(lines, [told], json=json)
+    return status.OK if difference is None else status.FAILED
+
+
+async def _idle(name: str) -> App:
+    return (await apps.named(name)).idle()
+
+
+def _value(text: str) -> Any:
+    with suppress(ValueError):
+        return json_.loads(text)
+    return text
