@@ -109,6 +109,7 @@ async def test_a_swallowed_cancel_starts_no_further_step(store: Store, clock: Ma
     assert made == []
 
 
+@pytest.mark.slow
 async def test_a_program_that_never_stops_is_left_for_good(
     store: Store, clock: ManualClock
 ) -> None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 TESTS = {
     "test_marked.py": """
@@ -53,6 +55,7 @@ def closing_of(folder: Path, reason: str, no_skip: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_skip_fails_where_none_is_allowed(tmp_path: Path) -> None:
     said = closing_of(tmp_path, "no database", no_skip="1")
 
@@ -60,10 +63,12 @@ def test_a_skip_fails_where_none_is_allowed(tmp_path: Path) -> None:
     assert "1 failed, 1 xfailed, 2 errors" in said
 
 
+@pytest.mark.slow
 def test_a_skip_is_a_skip_elsewhere(tmp_path: Path) -> None:
     assert "3 skipped, 1 xfailed" in closing_of(tmp_path, "no database", no_skip="")
 
 
+@pytest.mark.slow
 def test_what_no_install_step_could_bring_may_be_absent(tmp_path: Path) -> None:
     said = closing_of(tmp_path, "absent: the recordings", no_skip="1")
 

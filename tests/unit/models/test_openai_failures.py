@@ -192,6 +192,7 @@ async def test_signs_of_life_are_no_answer(sign: bytes) -> None:
         await answer_to(Reply([sign], ending="repeat", pause=0.02), timeout=0.3)
 
 
+@pytest.mark.slow
 async def test_a_slow_answer_that_goes_on_is_no_silence() -> None:
     dots = [events(delta(content="."), done=False)] * 5
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ENDS = ("PASSED", "FAILED", "ERROR")
 TESTS = """
 import asyncio
@@ -92,6 +94,7 @@ def test_good_after_bad():
 """
 
 
+@pytest.mark.slow
 def test_a_test_cannot_pass_beside_its_script(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]

@@ -355,6 +355,7 @@ plain = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(plain)
 def test_a_result_is_strict_json_or_text(value: Any) -> None:
     text = render(value, None)
