@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from cryptography.fernet import Fernet
 
 from remit.errors import StoreError
 from remit.store.coded import CodedStore
+from remit.store.connect import connect, upkeep
 from remit.store.money import Ceiling, Charge, Hold, Meter, Settlement
 from remit.store.payload import Chain, Compressed, Encrypted
 from remit.store.protocol import Store
@@ -16,8 +19,8 @@ from remit.store.records import Append, NewRun, Undelivered
 from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
 from remit.testing.model import Call, Item, Say
-from remit.testing.store_contract import Handles
-from tests.fixtures_store import opened
+from remit.testing.store_contract import Handles, StoreContract
+from tests.fixtures_store import KINDS, Kind, opened
 from tests.journeys.clerk import STAFF, Desk, app_of, clerk, ended, paused, soon
 
 KEY, OTHER = Fernet.generate_key(), Fernet.generate_key()
@@ -157,3 +160,30 @@ async def test_every_handle_with_the_key_reads_the_same(handles: Handles) -> Non
     async with opened(locked(handles())) as one, opened(locked(handles(), OTHER, KEY)) as other:
         await one.create(NewRun(id="r", program="p@1", body=SECRET, format=1))
         assert [entry.body for entry in await other.read("r")] == [SECRET]
+
+
+def test_a_database_is_looked_after_as_without_the_codec(clock: ManualClock) -> None:
+    for address in ("sqlite:///runs.db", "memory:"):
+        plain = connect(address, clock)
+        assert type(upkeep(locked(plain))) is type(upkeep(plain))
+
+
+@pytest.fixture
+def payload() -> Chain:
+    return Chain(Compressed(), Encrypted(Fernet.generate_key()))
+
+
+class TestCodedStores(StoreContract):
+    """Every law, on every store behind a codec."""
+
+    @pytest.fixture(params=KINDS)
+    def handles(
+        self,
+        request: pytest.FixtureRequest,
+        tmp_path: Path,
+        clock: ManualClock,
+        payload: Chain,
+    ) -> Iterator[Handles]:
+        kind: Kind = request.param
+        with kind(tmp_path, clock) as made:
+            yield lambda: CodedStore(made(), payload)

@@ -58,6 +58,7 @@ def pending(one: Pending) -> dict[str, Any]:
         "arguments": one.arguments,
         "why": one.why,
         "digest": one.digest,
+        "doubt": one.doubt,
     }
 
 

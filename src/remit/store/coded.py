@@ -54,24 +54,24 @@ class CodedStore:
     """
 
     def __init__(self, store: Store, payload: Payload) -> None:
-        self._store = store
+        self.inner = store
         self._payload = payload
         self._format = 0
 
     @property
     def transacts(self) -> Literal["sync", "async"] | None:
         """How the store behind it runs work in its transactions; None where it has none."""
-        return getattr(self._store, "transacts", None)
+        return getattr(self.inner, "transacts", None)
 
     async def open(self) -> None:
-        await self._store.open()
+        await self.inner.open()
 
     async def close(self) -> None:
-        await self._store.close()
+        await self.inner.close()
 
     async def create(self, new: NewRun) -> Created | Existing | Busy:
         coded = replace(new, body=self._encode(new.body), format=new.format + _CODED)
-        return await self._store.create(coded)
+        return await self.inner.create(coded)
 
     async def claim(
         self,
@@ -84,18 +84,18 @@ class CodedStore:
         deploy: str = "",
     ) -> Sequence[Claim]:
         self._format = format
-        return await self._store.claim(
+        return await self.inner.claim(
             worker, programs, format=format + _CODED, room=room, run=run, deploy=deploy
         )
 
     async def next_due(self, programs: Collection[str]) -> float | None:
-        return await self._store.next_due(programs)
+        return await self.inner.next_due(programs)
 
     async def beat(self, worker: str, lasts: float, *, join: bool = False) -> Sequence[Held] | None:
-        return await self._store.beat(worker, lasts, join=join)
+        return await self.inner.beat(worker, lasts, join=join)
 
     def heart(self) -> Heart:
-        return self._store.heart()
+        return self.inner.heart()
 
     async def release(
         self,
@@ -106,10 +106,10 @@ class CodedStore:
         abandoned: bool = False,
         refusal: Refusal | None = None,
     ) -> bool:
-        return await self._store.release(worker, run, token, abandoned=abandoned, refusal=refusal)
+        return await self.inner.release(worker, run, token, abandoned=abandoned, refusal=refusal)
 
     async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
-        return await self._store.append([self._coded(item) for item in batch])
+        return await self.inner.append([self._coded(item) for item in batch])
 
     async def transact(self, item: Append, work: Callable[[Any], Any]) -> Appended | Fenced | News:
         """As `Transacting.transact`, where the store behind it has that."""
@@ -124,35 +124,35 @@ class CodedStore:
             made = work(tx)
             return later(made) if inspect.isawaitable(made) else encoded(made)
 
-        transact: Any = self._store.transact  # type: ignore[attr-defined]  # `transacts` tells
+        transact: Any = self.inner.transact  # type: ignore[attr-defined]  # `transacts` tells
         outcome: Appended | Fenced | News = await transact(self._coded(item), coded)
         return outcome
 
     async def read(self, run: str, after: int = 0) -> Sequence[Entry]:
-        entries = await self._store.read(run, after)
+        entries = await self.inner.read(run, after)
         return [self._entry(run, entry) for entry in entries]
 
     async def lineage(self, run: str) -> Sequence[Sequence[Entry]]:
-        journals = await self._store.lineage(run)
+        journals = await self.inner.lineage(run)
         return [[self._entry(f"before {run}", entry) for entry in one] for one in journals]
 
     async def get(self, run: str) -> RunRow | None:
-        return await self._store.get(run)
+        return await self.inner.get(run)
 
     async def heads(self, runs: Collection[str]) -> Mapping[str, Head]:
-        return await self._store.heads(runs)
+        return await self.inner.heads(runs)
 
     async def find(self, query: Query) -> Sequence[RunRow]:
-        return await self._store.find(query)
+        return await self.inner.find(query)
 
     async def thread_head(self, thread: str) -> str | None:
-        return await self._store.thread_head(thread)
+        return await self.inner.thread_head(thread)
 
     async def deliver(
         self, run: str, answers: Mapping[str, bytes], id: str
     ) -> Delivered | Undelivered | None:
         coded = {key: self._encode(answer) for key, answer in answers.items()}
-        outcome = await self._store.deliver(run, coded, id)
+        outcome = await self.inner.deliver(run, coded, id)
         if not isinstance(outcome, Undelivered):
             return outcome
         answered = {
@@ -162,35 +162,35 @@ class CodedStore:
         return replace(outcome, answered=answered)
 
     async def send(self, run: str, body: bytes, id: str) -> Sent | Over:
-        return await self._store.send(run, self._encode(body), id)
+        return await self.inner.send(run, self._encode(body), id)
 
     async def signals(self, run: str) -> Sequence[Signal]:
-        return [self._signal(run, signal) for signal in await self._store.signals(run)]
+        return [self._signal(run, signal) for signal in await self.inner.signals(run)]
 
     async def cancel(
         self, run: str, body: bytes, format: int, signal: bytes
     ) -> Stopped | Signalled | Over:
-        return await self._store.cancel(
+        return await self.inner.cancel(
             run, self._encode(body), format + _CODED, self._encode(signal)
         )
 
     async def sweep(self, limit: int = 500) -> Sequence[str]:
-        return await self._store.sweep(limit)
+        return await self.inner.sweep(limit)
 
     async def meters(self, meters: Sequence[Meter]) -> Sequence[MeterState]:
-        return await self._store.meters(meters)
+        return await self.inner.meters(meters)
 
     async def usage(self, query: LedgerQuery) -> Sequence[LedgerSum]:
-        return await self._store.usage(query)
+        return await self.inner.usage(query)
 
     async def delete_before(self, when: int, limit: int = 500) -> int:
-        return await self._store.delete_before(when, limit)
+        return await self.inner.delete_before(when, limit)
 
     async def forget(self, user: str, tenant: str | None, limit: int = 500) -> int:
-        return await self._store.forget(user, tenant, limit)
+        return await self.inner.forget(user, tenant, limit)
 
     def wakeups(self) -> AsyncIterator[None]:
-        return self._store.wakeups()
+        return self.inner.wakeups()
 
     def _coded(self, item: Append) -> Append:
         coded: dict[str, Any] = {

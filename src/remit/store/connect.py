@@ -41,6 +41,8 @@ def connect(address: str, clock: Clock) -> Store:
 def upkeep(store: Store) -> Upkeep | None:
     """What looks after the database of `store`, which need not be open; None where there is no
     database, and where the store is of a kind that brings no upkeep."""
+    if isinstance(store, CodedStore):
+        return upkeep(store.inner)
     return store.upkeep() if isinstance(store, Kept) else None
 
 
