@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from remit import Workflow, WorkflowRun, workflow
+from remit.errors import ConfigError
 from remit.kernel.facts import Answered, Finished, Paused
+from remit.store.memory import MemoryStore
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from tests.journeys.flows import Flows, hosting
@@ -241,3 +243,92 @@ async def test_an_answer_that_no_longer_fits_waits_for_code_that_it_fits(
         facts = [fact for _, fact in await flows.facts(run)]
     assert len([fact for fact in facts if isinstance(fact, Answered)]) == 1
     assert len([fact for fact in facts if isinstance(fact, Paused)]) == 1
+
+
+async def test_a_pause_passes_through_what_the_code_wraps_around_it(
+    store: Store, clock: ManualClock
+) -> None:
+    async def wrapped(run: WorkflowRun) -> Any:
+        async def branch(run: WorkflowRun) -> Any:
+            async with asyncio.TaskGroup():
+                return await run.ask("Inside?")
+
+        async with asyncio.timeout(60), asyncio.TaskGroup():
+            try:
+                first = await run.ask("First?")
+            except BaseException:
+                first = None
+        return [first, *await run.gather(branch)]
+
+    async with hosting(store, clock, made(wrapped)) as flows:
+        run = await flows.start(made(wrapped))
+        for id in ("ask:0", "gather:0/0/ask:0"):
+            assert [one.id for one in (await flows.settled(run)).pending] == [id]
+            await flows.answer(run, {id: id})
+        assert (await flows.ended(run)).output == ["ask:0", "gather:0/0/ask:0"]
+
+
+async def test_code_that_swallows_every_error_ends_no_run_that_is_given_back(
+    store: Store, clock: ManualClock
+) -> None:
+    begun, release = asyncio.Event(), asyncio.Event()
+
+    async def work() -> str:
+        begun.set()
+        await release.wait()
+        return "done"
+
+    async def swallowing(run: WorkflowRun) -> Any:
+        given = []
+        for name in ("first step", "second step"):
+            try:
+                given.append(await run.step(name, work))
+            except BaseException:
+                given.append("swallowed")
+        return given
+
+    async with hosting(store, clock, made(swallowing)) as flows:
+        run = await flows.start(made(swallowing))
+        await asyncio.wait_for(begun.wait(), 10)
+        draining = asyncio.ensure_future(flows.worker.drain(10))
+        await asyncio.sleep(0)
+        release.set()
+        assert await draining
+        assert (await flows.row(run)).status == "queued"
+    async with hosting(store, clock, made(swallowing)) as flows:
+        assert (await flows.ended(run)).output == ["done", "done"]
+        assert await flows.names(run) == ["first step", "second step"]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a#2", "ask:0", "x" * 101, "a\nb", 3])
+async def test_a_step_of_a_name_that_cannot_be_told_apart_is_refused(
+    clock: ManualClock, name: Any
+) -> None:
+    async def odd(run: WorkflowRun) -> Any:
+        await run.step(name, str.upper, "a")
+
+    store = MemoryStore(clock)
+    async with hosting(store, clock, made(odd)) as flows:
+        ended = await flows.ended(await flows.start(made(odd)))
+    assert ended.status == "failed"
+    assert "printable characters without / # and :" in (ended.error or "")
+
+
+async def test_what_is_called_already_is_no_step_and_no_branch(clock: ManualClock) -> None:
+    async def work() -> None: ...
+
+    async def called(run: WorkflowRun) -> Any:
+        told = []
+        given: list[Any] = [work(), work()]
+        for call in (lambda: run.step("work", given[0]), lambda: run.gather(given[1])):
+            try:
+                await call()
+            except ConfigError as error:
+                told.append(str(error))
+        return told
+
+    store = MemoryStore(clock)
+    async with hosting(store, clock, made(called)) as flows:
+        told = (await flows.ended(await flows.start(made(called)))).output
+    assert "give the function and its arguments" in told[0]
+    assert "calls them itself" in told[1]

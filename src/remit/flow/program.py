@@ -49,6 +49,10 @@ class WorkflowProgram:
         input = self._input(run, scope)
         try:
             value = await self._function(WorkflowRun(scope, self._kit), input)
+        except BaseExceptionGroup as group:
+            # A task group of the function's own wraps what ends the drive, too.
+            scope.close(f"an error: {told_error(group):.300}")
+            raise
         except Exception as error:
             # A record that goes on tells that older code did not come to this error.
             scope.close(f"an error: {told_error(error):.300}")

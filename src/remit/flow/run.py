@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import re
 from collections.abc import Awaitable, Callable
@@ -28,6 +29,7 @@ Engage = Callable[[Any, Any, str | None], Engagement]
 """Gives an agent (or the one of that name) its message; with a recorded `name@version`, in that
 version. Raises ConfigError for what no agent here can be asked."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_STEP_NAME = re.compile(r"[^/#:]{1,100}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -108,9 +110,10 @@ class WorkflowRun:
         value that cannot be kept; that is recorded as well, and raised again on replay.
         """
         what = f"step {name!r:.80}"
-        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-            raise ConfigError(f"{what}: a name is 1 to 64 ASCII letters, digits, _ . and -")
+        if not isinstance(name, str) or not name.isprintable() or not _STEP_NAME.fullmatch(name):
+            raise ConfigError(f"{what}: a name is 1 to 100 printable characters without / # and :")
         if not callable(fn):
+            _close(fn)
             raise ConfigError(f"{what}: give the function and its arguments, not {fn!r:.80}")
         shape = shape_of(returns, f"{what}: returns")
         making = Making(name, fn, args, shape, _seconds(timeout, what))
@@ -192,6 +195,7 @@ class WorkflowRun:
         all are waited for, then the first failure by order is raised."""
         for branch in branches:
             if not callable(branch):
+                _close(*branches)
                 raise ConfigError(
                     f"gather takes async functions of a run, `async def branch(run)`, and calls"
                     f" them itself, not {branch!r:.80}"
@@ -254,6 +258,13 @@ class WorkflowRun:
 def _task_digest(engagement: Engagement) -> str | None:
     name = engagement.program.key.partition("@")[0]
     return digest([name, msgspec.to_builtins(engagement.input)])
+
+
+def _close(*given: Any) -> None:
+    """Coroutines that nobody will await."""
+    for one in given:
+        if inspect.iscoroutine(one):
+            one.close()
 
 
 def _seconds(value: Any, what: str, least: float | None = None) -> float | None:

@@ -111,6 +111,8 @@ class Course:
             self.run.check()
         except RecordEnds:
             await self.wait(Wants(name, record_ends=True), lambda: None)
+        except LetGo as why:
+            raise self.end(why) from None
 
     async def wait(self, wants: Wants, ready: Callable[[], T | None]) -> T:
         """What `ready` gives, once it gives something. Raises PauseWanted where nothing but

@@ -84,6 +84,11 @@ class _Gathering:
             if isinstance(let_go, LeaseLost | Cancelled):
                 self._cut()
             return _End(error=let_go)
+        except BaseExceptionGroup:
+            # A task group of the branch's own may have wrapped what ended the drive.
+            if self._scope.course.ended is None:
+                raise
+            return _End(error=self._scope.course.ended)
         finally:
             self._open -= 1
             self._scope.course.leave(last=not self._open)

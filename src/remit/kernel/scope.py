@@ -13,9 +13,10 @@ import msgspec
 from remit.kernel.course import Course, Wants
 from remit.kernel.difference import told
 from remit.kernel.facts import Answered, Ask, Received, Stepped
+from remit.kernel.run import ActiveRun
 from remit.kernel.script import Item
 from remit.values import codec
-from remit.values.errors import ConfigError
+from remit.values.errors import ConfigError, LetGo
 from remit.values.results import Question
 
 
@@ -221,21 +222,13 @@ class Scope:
         run = self.course.run
         with self.doing(name):
             await self.course.check_frontier(name)
-            if self._is_first and longest is not None:
-                await run.outwait(max(longest, run.tenure.grace))
-            self._is_first = False
-            began = run.clock.steady()
-            made = await make()
-            took = round((run.clock.steady() - began) * 1000)
-            fact = Stepped(
-                name=name,
-                value=made.value,
-                error=made.error,
-                digest=digest,
-                took=took,
-                at=run.now(),
-            )
-            await run.record(fact)
+            try:
+                if self._is_first and longest is not None:
+                    await run.outwait(max(longest, run.tenure.grace))
+                self._is_first = False
+                fact = await _recorded(run, name, digest, make)
+            except LetGo as why:
+                raise self.course.end(why) from None
         self.course.check()
         return fact
 
@@ -247,6 +240,20 @@ class Scope:
             yield
         finally:
             self._under_way = before
+
+
+async def _recorded(
+    run: ActiveRun, name: str, digest: str | None, make: Callable[[], Awaitable[Made]]
+) -> Stepped:
+    """Make a step and record it."""
+    began = run.clock.steady()
+    made = await make()
+    took = round((run.clock.steady() - began) * 1000)
+    fact = Stepped(
+        name=name, value=made.value, error=made.error, digest=digest, took=took, at=run.now()
+    )
+    await run.record(fact)
+    return fact
 
 
 def _stepped(item: Item) -> Stepped:
