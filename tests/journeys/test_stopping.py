@@ -7,18 +7,21 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from remit.errors import ProviderError, StoreError
-from remit.kernel.facts import Finished
+from remit.kernel.facts import Finished, Stepped
+from remit.kernel.interrupt import Answer
 from remit.kernel.lease import LeaseTerms
 from remit.kernel.program import Outcome
 from remit.kernel.run import ActiveRun
 from remit.store.protocol import Store
-from remit.store.records import Busy, Created, Existing, Head, NewRun, Signal
+from remit.store.records import Busy, Created, Existing, Head, NewRun, Sent, Signal
 from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
+from remit.values import codec
 from tests.journeys.host import DONE, hosting
 
 QUICK = LeaseTerms(grace=timedelta(seconds=0.05))
@@ -241,3 +244,42 @@ async def test_a_start_and_an_answer_whose_outcome_is_unknown_are_made_once(
         run = await host.start(thread="t")
         assert (await host.settled(run)).status == "succeeded"
     assert unknown.fails == 2
+
+
+async def test_a_step_whose_record_was_under_way_when_it_was_cut_is_not_made_again(
+    store: Store, clock: ManualClock
+) -> None:
+    """The drive's own time ends while the record is written, and news bring the program back."""
+    writing, go_on, made = asyncio.Event(), asyncio.Event(), []
+
+    class Slow(CrashStore):
+        async def append(self, batch: Any) -> Any:
+            stored = await super().append(batch)
+            if not writing.is_set():
+                writing.set()
+                await go_on.wait()
+            return stored
+
+    async def make() -> int:
+        made.append(1)
+        return len(made)
+
+    async def program(run: ActiveRun) -> Outcome:
+        if writing.is_set():
+            await run.step("one", make, int)
+        else:
+            step = asyncio.ensure_future(run.step("one", make, int))
+            await writing.wait()
+            step.cancel()
+            await asyncio.wait([step])
+        return Outcome(status="succeeded", output=len(made))
+
+    async with hosting(Slow(store, at=None), clock, program) as host:
+        run = await host.start()
+        await asyncio.wait_for(writing.wait(), 10)
+        assert await store.send(run, codec.encode(Answer(value="x", by=None, at=1)), "m") == Sent()
+        go_on.set()
+        assert (await host.settled(run)).status == "succeeded"
+        facts = await host.facts(run)
+    names = [fact.name for fact in facts if isinstance(fact, Stepped)]
+    assert (names, made) == (["one"], [1])

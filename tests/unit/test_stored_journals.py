@@ -23,10 +23,14 @@ from remit.kernel.facts import (
     Asked,
     Finished,
     Paused,
+    Received,
+    Started,
     Stepped,
     Unknown,
     decode,
+    format_of,
 )
+from remit.kernel.replay import replay
 from remit.models.request import Chunk, TextChunk
 from remit.store.protocol import Store
 from remit.store.records import Append, NewRun
@@ -36,8 +40,10 @@ from remit.tools.approval import digest
 from remit.values import codec
 from remit.values.content import Reasoning, Text
 from remit.values.messages import AssistantMessage, ToolMessage, UserMessage
+from tests.unit.journals.order import desk_agent, order
 
 JOURNALS = sorted((Path(__file__).parent / "journals").glob("*.jsonl"))
+OF_WORKFLOWS = Path(__file__).parent / "journals" / "workflows" / "format-2.jsonl"
 NUL_AND_HALF = "seen 1: nul \x00 and half \ud83d"
 ANSWER = "Paid 5, and no more. \x00 \udcaf 😀"
 
@@ -186,6 +192,44 @@ def test_the_events_of_the_first_format() -> None:
     assert told == [
         [*asked, "tool_result", "tool_result", "usage", "turn", "done"],
         [*asked, "tool_result", "tool_result", "done"],
+    ]
+
+
+def test_what_the_second_format_adds_to_an_agents_run() -> None:
+    runs = runs_of(JOURNALS[1])
+    whole, fork, _ = ([fact for _, fact in facts_of(entries)] for entries in runs.values())
+    (received,) = [fact for fact in whole if isinstance(fact, Received)]
+    assert (received.id, received.by) == ("m_1", Caller(user="staff_7", roles=frozenset({"staff"})))
+    assert [fact.name for fact in whole if isinstance(fact, Started)] == ["turn:0/call:2"]
+    run, *_ = runs
+    texts = [m.text for m in derive(run, facts_of(runs[run])).messages]
+    assert texts[:2] == ["Pay 150 and 7. \x00 \ud83d", "And be quick. \ud83d"]
+    asked = fork[0]
+    assert isinstance(asked, Asked)
+    assert asked.input["fork"] == run
+
+
+async def test_a_workflows_run_of_the_second_format_replays_today() -> None:
+    ((run, entries),) = runs_of(OF_WORKFLOWS).items()
+    facts = facts_of(entries)
+    kinds = {type(fact) for _, fact in facts}
+    assert kinds == {Asked, Stepped, Started, Paused, Answered, Received, Finished}
+    for entry, (_, fact) in zip(entries, facts, strict=True):
+        assert json.loads(codec.encode(fact)) == json.loads(entry["body"])
+        assert format_of(fact) <= entry["format"]
+    agent = desk_agent(Answering())
+    app = App([agent], workflows=[order], store="memory:", work=False)
+    program = app._settings.programs(app._members).by_key["order@1"]
+    for end in range(1, len(facts) + 1):
+        assert await replay(program, facts[:end], run=run) is None
+    end_of_it = facts[-1][1]
+    assert isinstance(end_of_it, Finished)
+    assert end_of_it.output == [
+        "A-1",
+        "ValueError: no stamps",
+        ["packed \x00 ✓, yes", "Refunded."],
+        {"carrier": "mule"},
+        True,
     ]
 
 

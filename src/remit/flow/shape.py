@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from remit.tools.typeddict import lifted
 from remit.values import codec
 from remit.values.errors import ConfigError
 
@@ -105,7 +106,7 @@ def _made(type_: Any) -> Shape:
 
     name = getattr(type_, "__name__", None) or str(type_)
     try:
-        return Shape(TypeAdapter(type_), name[:100])
+        return Shape(TypeAdapter(lifted(type_, {})), name[:100])
     except Exception as error:
         raise _NoType(f"{type_!r:.80} is no type that Pydantic can check") from error
 

@@ -27,8 +27,14 @@ Publish = Callable[[int, AnyFact], None]
 PublishBody = Callable[[int, bytes], None]
 """Readers get the body: a value of their own, which they cannot change for the run."""
 Learn = Callable[[int, Stepped], None]
+Hear = Callable[[int, AnyFact], None]
+"""Told of a fact as soon as it is stored, whatever became of who wanted it recorded."""
 Transact = Callable[[Make, Callable[[], None], Learn], Awaitable[None]]
 """`StoredJournal.transact`."""
+
+
+def unheard(seq: int, fact: AnyFact) -> None:
+    """Nobody need be told."""
 
 
 class Journal(Protocol):
@@ -37,7 +43,7 @@ class Journal(Protocol):
     seq: int
     """The last sequence number."""
 
-    async def record(self, *facts: AnyFact) -> int:
+    async def record(self, *facts: AnyFact, hear: Hear = ...) -> int:
         """Store `facts`, in order, and give back the last one's sequence number."""
         ...
 
@@ -49,24 +55,27 @@ class UnkeptJournal:
         self.seq = 0
         self._publish = publish
 
-    async def record(self, *facts: AnyFact) -> int:
+    async def record(self, *facts: AnyFact, hear: Hear = unheard) -> int:
         for fact in facts:
             self.seq += 1
+            hear(self.seq, fact)
             self._publish(self.seq, fact)
         return self.seq
 
 
 class _Part(NamedTuple):
-    """Facts that are to be stored together, their bodies, and the format that reads them."""
+    """Facts that are to be stored together, their bodies, the format that reads them, and who
+    hears of them."""
 
     facts: Sequence[AnyFact]
     bodies: tuple[bytes, ...]
     format: int
+    hear: Hear = unheard
 
     @classmethod
-    def of(cls, facts: Sequence[AnyFact]) -> _Part:
+    def of(cls, facts: Sequence[AnyFact], hear: Hear = unheard) -> _Part:
         bodies = tuple([codec.encode(fact) for fact in facts])
-        return cls(facts, bodies, max(map(format_of, facts)))
+        return cls(facts, bodies, max(map(format_of, facts)), hear)
 
 
 _Waiting = tuple[_Part, asyncio.Future[int]]
@@ -104,8 +113,8 @@ class StoredJournal:
         self._turns: list[asyncio.Future[None]] = []
         self.on_news: Callable[[], None] = _unheard
 
-    async def record(self, *facts: AnyFact) -> int:
-        part = _Part.of(facts)
+    async def record(self, *facts: AnyFact, hear: Hear = unheard) -> int:
+        part = _Part.of(facts, hear)
         if self._busy:
             done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
             self._waiting.append((part, done))
@@ -307,7 +316,10 @@ class StoredJournal:
     def _stored(self, part: _Part, outcome: Appended | Fenced | News) -> None:
         if not isinstance(outcome, Appended):
             raise LeaseLost
-        for seq, body in enumerate(part.bodies, self.seq + 1):
+        seq = self.seq
+        for fact, body in zip(part.facts, part.bodies, strict=True):
+            seq += 1
+            part.hear(seq, fact)
             self._publish(seq, body)
         self.seq = outcome.seq
         if outcome.inbox > self.inbox:
@@ -371,7 +383,9 @@ def _together(parts: Sequence[_Part]) -> _Part:
         return parts[0]
     facts = [fact for part in parts for fact in part.facts]
     bodies = tuple([body for part in parts for body in part.bodies])
-    return _Part(facts, bodies, max([part.format for part in parts]))
+    ears = {id(fact): part.hear for part in parts for fact in part.facts}
+    format = max([part.format for part in parts])
+    return _Part(facts, bodies, format, lambda seq, fact: ears[id(fact)](seq, fact))
 
 
 def _pause(fact: Paused) -> dict[str, Any]:

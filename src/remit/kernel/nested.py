@@ -24,7 +24,7 @@ from remit.kernel.facts import (
     Stepped,
 )
 from remit.kernel.interrupt import PauseWanted, Unfit
-from remit.kernel.journal import Learn, Transact
+from remit.kernel.journal import Hear, Learn, Transact, unheard
 from remit.kernel.program import Outcome, Program, finished, told_error
 from remit.kernel.run import ActiveRun, Surroundings
 from remit.kernel.scope import Made, Scope, given
@@ -42,12 +42,15 @@ class _Inner:
         self._run, self._path = run, path
         self.seq = 0
 
-    async def record(self, *facts: AnyFact) -> int:
+    async def record(self, *facts: AnyFact, hear: Hear = unheard) -> int:
         for fact in facts:
-            assert isinstance(fact, Stepped | Started)
-            name = self._path + fact.name
-            self.seq = await self._run.record(replace(fact, name=name))
+            await self._record(fact, hear)
         return self.seq
+
+    async def _record(self, fact: AnyFact, hear: Hear) -> None:
+        assert isinstance(fact, Stepped | Started)
+        outer = replace(fact, name=self._path + fact.name)
+        self.seq = await self._run.record(outer, lambda seq, _: hear(seq, fact))
 
 
 def nested(run: ActiveRun, path: str) -> ActiveRun:

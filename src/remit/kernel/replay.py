@@ -19,6 +19,7 @@ from remit.kernel.facts import (
     Stepped,
 )
 from remit.kernel.interrupt import PauseWanted
+from remit.kernel.journal import Hear, unheard
 from remit.kernel.lease import Lease, RecordEnds
 from remit.kernel.program import GIVEN_UP, Outcome, Program, told_error
 from remit.kernel.run import ActiveRun, Lineage, Surroundings, Tenure, no_lineage
@@ -50,7 +51,7 @@ class _NoJournal:
 
     seq = 0
 
-    async def record(self, *facts: AnyFact) -> int:
+    async def record(self, *facts: AnyFact, hear: Hear = unheard) -> int:
         raise RecordEnds
 
 

@@ -197,14 +197,29 @@ class ActiveRun:
             async with self._looking:
                 await self._news()
 
-    async def record(self, fact: Asked | Stepped | Started | Answered | Received) -> int:
-        """Store a fact, and give back its sequence number; it is known once it is stored, and
-        told to whoever reads along."""
-        seq = await self._journal.record(fact)
-        self.hear(seq, fact)
+    async def record(
+        self,
+        fact: Asked | Stepped | Started | Answered | Received,
+        also: Callable[[int, AnyFact], None] | None = None,
+    ) -> int:
+        """Store a fact, and give back its sequence number; it is known once it is stored, here
+        and to `also`, whatever becomes of the caller, and told to whoever reads along."""
+        seq = await self._journal.record(fact, hear=self._hearing(also))
         if self.settle is not None:
             await self.settle()
         return seq
+
+    def _hearing(
+        self, also: Callable[[int, AnyFact], None] | None
+    ) -> Callable[[int, AnyFact], None]:
+        if also is None:
+            return self.hear
+
+        def hear(seq: int, fact: AnyFact) -> None:
+            self.hear(seq, fact)
+            also(seq, fact)
+
+        return hear
 
     async def step(self, name: str, make: Callable[[], Awaitable[T]], type_: type[T]) -> T:
         """The value of the step `name`: recorded, or made by `make` and recorded.
@@ -222,7 +237,7 @@ class ActiveRun:
         value = await make()
         took = round((self.clock.steady() - started) * 1000)
         fact = Stepped(name=name, value=value, took=took, at=self.now())
-        self.hear(await self._journal.record(fact), fact)
+        await self._journal.record(fact, hear=self.hear)
         if self.settle is not None:
             await self.settle()
         return value
