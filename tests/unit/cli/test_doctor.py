@@ -252,6 +252,7 @@ def test_what_cannot_be_meant_is_wrong_use(words: list[str], desk: str, capsys: 
     assert told.out == ""
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_no_colours_and_a_terminal_does(tmp_path: Path) -> None:
     store = store_in(tmp_path)
 

@@ -126,6 +126,7 @@ def said_to_a_terminal(*words: str, **environment: str) -> str:
     [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False)],
     ids=["xterm", "dumb"],
 )
+@pytest.mark.slow
 def test_a_terminal_gets_colours_if_it_can_show_them(
     environment: dict[str, str], colours: bool, tmp_path: Path
 ) -> None:
@@ -139,6 +140,7 @@ def test_a_terminal_gets_colours_if_it_can_show_them(
     assert 'pay(to="c_1", amount=1)' in shown
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_no_colours_whatever_the_environment_says(tmp_path: Path) -> None:
     run = paused(tmp_path)
 

@@ -94,6 +94,7 @@ def test_a_newer_schema_is_refused_with_the_mend(
     assert "update remit" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_it_is_plain_in_a_pipe(tmp_path: Path) -> None:
     done = run_remit("migrate", "sqlite:///desk.db", folder=tmp_path, FORCE_COLOR="1")
 
