@@ -116,6 +116,7 @@ async def test_agents_side_by_side_wait_in_one_pause_and_go_on_together(
     assert {key.partition("/")[0] for key in world.keys} == {run}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_agents_in_a_workflow_killed_at_any_write_repeat_no_recorded_call(
     store: Store, clock: ManualClock, when: Literal["before", "after"]

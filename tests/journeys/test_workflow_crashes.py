@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -15,7 +14,9 @@ from hypothesis import strategies as st
 
 from remit import Run, Workflow, WorkflowRun, workflow
 from remit.errors import StepFailedError
+from remit.host.readers import facts_of
 from remit.kernel.facts import Stepped, decode
+from remit.kernel.replay import replay
 from remit.store.memory import MemoryStore
 from remit.store.protocol import Store
 from remit.store.records import Query
@@ -23,6 +24,7 @@ from remit.store.sqlite import SqliteStore
 from remit.testing.clock import ManualClock
 from remit.testing.crash import Crash, CrashStore
 from remit.values.results import Question
+from tests.fixtures_store import opened
 from tests.journeys.flows import Flows, hosting
 
 When = Literal["before", "after"]
@@ -94,27 +96,35 @@ def branch(world: World, todo: tuple[Do, ...], at: str) -> Work:
     return work
 
 
-async def live(flows: Flows, clock: ManualClock, any_flow: Workflow, user: str) -> Run:
+async def live(
+    flows: Flows, clock: ManualClock, any_flow: Workflow, user: str, *, times_first: bool = False
+) -> Run:
     """One life of a process that starts the user's run unless it exists, answers its questions,
-    and lets its times come."""
+    and lets its times come: after the answers, or before them."""
     found = await flows.store.find(Query(user=user))
     run = found[0].id if found else await flows.start(any_flow, user, user)
     while True:
         seen = await flows.settled(run)
         if seen.status != "paused":
             return seen
-        seq = (await flows.row(run)).seq
+        row = await flows.row(run)
         asks = [ask for ask in seen.pending if isinstance(ask, Question)]
-        if asks:
+        if asks and not (times_first and row.due is not None):
             await flows.answer(run, {ask.id: f"yes, {ask.question}" for ask in asks})
         else:
             clock.advance(61)
             flows.worker.ring()
-        await flows.moves(run, seq)
+        await flows.moves(run, row.seq)
 
 
 async def lives(
-    store: Store, clock: ManualClock, todo: tuple[Do, ...], user: str, crash: CrashStore
+    store: Store,
+    clock: ManualClock,
+    todo: tuple[Do, ...],
+    user: str,
+    crash: CrashStore,
+    *,
+    times_first: bool = False,
 ) -> tuple[Run, World]:
     """As many lives as the run takes; the first on a store that dies. No step that was recorded
     in it is made by another."""
@@ -122,7 +132,7 @@ async def lives(
     any_flow = flow(world, todo)
     try:
         async with hosting(crash, clock, any_flow) as flows:
-            return await live(flows, clock, any_flow, user), world
+            return await live(flows, clock, any_flow, user, times_first=times_first), world
     except BaseException as error:
         if not _is_crash(error):
             raise
@@ -131,7 +141,7 @@ async def lives(
     clock.advance(60)
     async with hosting(store, clock, any_flow) as flows:
         await flows.worker.recover()
-        run = await live(flows, clock, any_flow, user)
+        run = await live(flows, clock, any_flow, user, times_first=times_first)
     assert not done & {key for key in world.effects if world.effects[key] > before[key]}
     return run, world
 
@@ -169,6 +179,7 @@ async def test_the_journey_has_many_writes_to_die_at(store: Store, clock: Manual
     assert counting.writes >= 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_workflow_killed_at_any_write_ends_the_same_and_repeats_no_recorded_step(
     store: Store, clock: ManualClock, when: When
@@ -212,29 +223,44 @@ def effects(todo: tuple[Do, ...], at: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-@given(todo=things(2), at=st.integers(1, 30), when=st.sampled_from(["before", "after"]))
+@given(
+    todo=things(2),
+    at=st.integers(1, 30),
+    when=st.sampled_from(["before", "after"]),
+    times_first=st.booleans(),
+)
 @settings(max_examples=40)
 def test_any_workflow_killed_at_any_write_ends_the_same_with_the_same_effects(
-    tmp_path_factory: pytest.TempPathFactory, kind: str, todo: tuple[Do, ...], at: int, when: When
+    tmp_path_factory: pytest.TempPathFactory,
+    kind: str,
+    todo: tuple[Do, ...],
+    at: int,
+    when: When,
+    times_first: bool,
 ) -> None:
-    folder = tmp_path_factory.mktemp("any")
-    asyncio.run(_any_dies(folder, kind, todo, at, when))
-
-
-async def _any_dies(folder: Path, kind: str, todo: tuple[Do, ...], at: int, when: When) -> None:
     clock = ManualClock()
-    store: Store = (
-        MemoryStore(clock) if kind == "memory" else SqliteStore(folder / "runs.db", clock)
-    )
-    await store.open()
-    try:
-        whole, there = await lives(store, clock, todo, "u_0", CrashStore(store, at=None))
-        run, world = await lives(store, clock, todo, "u_1", CrashStore(store, at=at, when=when))
-    finally:
-        await store.close()
+    file = tmp_path_factory.mktemp("any") / "runs.db"
+    store: Store = MemoryStore(clock) if kind == "memory" else SqliteStore(file, clock)
+
+    async def check() -> None:
+        async with opened(store):
+            await _check(store, clock, todo, CrashStore(store, at=at, when=when), times_first)
+
+    asyncio.run(check())
+
+
+async def _check(
+    store: Store, clock: ManualClock, todo: tuple[Do, ...], crash: CrashStore, times_first: bool
+) -> None:
+    whole, there = await lives(store, clock, todo, "u_0", CrashStore(store, at=None))
+    run, world = await lives(store, clock, todo, "u_1", crash, times_first=times_first)
     assert whole.status == run.status == "succeeded"
     assert _without(run.output, "u_1") == _without(whole.output, "u_0")
     assert set(there.effects) == effects(todo, "u_0")
     assert set(there.effects.values()) <= {1}
     assert set(world.effects) == effects(todo, "u_1")
+    before = dict(world.effects)
+    assert await replay(flow(world, todo).program(), await facts_of(store, run.id)) is None
+    assert dict(world.effects) == before
