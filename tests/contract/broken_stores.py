@@ -29,7 +29,7 @@ from remit.store.records import (
     Signal,
     Undelivered,
 )
-from remit.testing.store_contract.purse import MINUTE
+from remit.testing.store_contract.money.purse import MINUTE
 from remit.values.clock import Clock
 
 Outcome = Appended | Fenced | News

@@ -9,7 +9,7 @@ import pytest
 
 from remit.testing.clock import ManualClock
 from remit.testing.store_contract import Handles, StoreContract, StoreFixtures
-from remit.testing.store_contract.order import OrderLaws
+from remit.testing.store_contract.order.laws import OrderLaws
 from tests.fixtures_store import KINDS, Kind
 
 

@@ -142,7 +142,7 @@ def test_a_broken_store_keeps_the_other_laws(broken: str) -> None:
 
     assert failed >= set(BROKEN[broken])
     assert len(kept) > 5 * len(failed)
-    assert (ANY_ORDER in failed) == (broken in SEEN_IN_ANY_ORDER)
+    assert ANY_ORDER in failed or broken not in SEEN_IN_ANY_ORDER
 
 
 def test_no_two_laws_bear_one_name() -> None:
@@ -155,11 +155,12 @@ def test_no_two_laws_bear_one_name() -> None:
 
 
 def test_every_module_of_laws_explains_its_failures() -> None:
-    modules = Path(store_contract.__file__).parent.glob("*.py")
-    with_assertions = {path.stem for path in modules if re.search(r"^ +assert ", path.read_text())}
-    told = Path(store_contract.__file__).read_text()
+    told = Path(store_contract.__file__)
+    modules = [path for path in told.parent.rglob("*.py") if "assert " in path.read_text()]
+    parts = {path.relative_to(told.parent).with_suffix("").parts[0] for path in modules}
 
-    assert {name for name in with_assertions if f'"{name}"' not in told} == set()
+    assert len(parts) > 10
+    assert {part for part in parts if f'"{part}"' not in told.read_text()} == set()
 
 
 QUIET = ("-q", "-rs", "-W", "error", "-o", "asyncio_default_fixture_loop_scope=function")

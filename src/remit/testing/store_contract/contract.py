@@ -16,18 +16,18 @@ from remit.testing.store_contract.claim import ClaimLaws
 from remit.testing.store_contract.deploy import DeployLaws
 from remit.testing.store_contract.fence import FenceLaws
 from remit.testing.store_contract.fork import ForkLaws
-from remit.testing.store_contract.hold import HoldLaws
 from remit.testing.store_contract.journal import JournalLaws
 from remit.testing.store_contract.key import KeyLaws
 from remit.testing.store_contract.lease import LeaseLaws
-from remit.testing.store_contract.ledger import LedgerLaws
 from remit.testing.store_contract.message import MessageLaws
-from remit.testing.store_contract.meter import MeterLaws, SeedLaws
-from remit.testing.store_contract.order import OrderLaws
+from remit.testing.store_contract.money.hold import HoldLaws
+from remit.testing.store_contract.money.ledger import LedgerLaws
+from remit.testing.store_contract.money.meter import MeterLaws, SeedLaws
+from remit.testing.store_contract.money.settlement import SettlementLaws
+from remit.testing.store_contract.order.laws import OrderLaws
 from remit.testing.store_contract.query import QueryLaws
 from remit.testing.store_contract.queue import QueueLaws
 from remit.testing.store_contract.retention import DeletionLaws, ForgetLaws
-from remit.testing.store_contract.settlement import SettlementLaws
 from remit.testing.store_contract.signal import SignalLaws
 from remit.testing.store_contract.thread import ThreadLaws
 from remit.testing.store_contract.timer import TimerLaws

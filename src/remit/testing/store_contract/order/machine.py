@@ -20,8 +20,8 @@ from remit.store.money import Ceiling, LedgerQuery, Meter
 from remit.store.protocol import Store
 from remit.store.records import ENDED, Append, NewRun, Query, Status
 from remit.testing.clock import ManualClock
-from remit.testing.store_contract.plain import PlainRun, PlainStore
-from remit.testing.store_contract.purse import bound, cost
+from remit.testing.store_contract.money.purse import bound, cost
+from remit.testing.store_contract.order.plain import PlainRun, PlainStore
 from remit.values import ids
 
 T = TypeVar("T")
@@ -226,6 +226,9 @@ class StoreMachine(RuleBasedStateMachine):
     def finish(self, number: int, end: Status, unseen: int) -> None:
         run = self.holder(number)
         self.append(run, status=end, seen=run.inbox + unseen)
+        if run.thread is not None:
+            # Whoever comes after an end builds on it, at once or when its turn comes.
+            self.create(run.thread.removeprefix(f"{self.tag}/"), 2, None)
 
     def append(self, run: PlainRun, **fields: Any) -> None:
         item = self.item(run, **fields)

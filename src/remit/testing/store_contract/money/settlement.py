@@ -9,7 +9,7 @@ from remit.store.protocol import Store
 from remit.store.records import Stopped
 from remit.testing.clock import ManualClock
 from remit.testing.store_contract.arrange import pause, row, status
-from remit.testing.store_contract.purse import (
+from remit.testing.store_contract.money.purse import (
     MINUTE,
     a_day,
     a_spender,

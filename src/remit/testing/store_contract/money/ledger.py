@@ -8,8 +8,8 @@ from remit.store.money import Charge, LedgerSum
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.store_contract.arrange import now
-from remit.testing.store_contract.purse import a_spender, spent, usage
-from remit.testing.store_contract.settlement import TO_MIDNIGHT
+from remit.testing.store_contract.money.purse import a_spender, spent, usage
+from remit.testing.store_contract.money.settlement import TO_MIDNIGHT
 
 BIG = 2**53 + 1
 

@@ -22,7 +22,7 @@ from remit.testing.store_contract.arrange import (
     row,
     write,
 )
-from remit.testing.store_contract.purse import (
+from remit.testing.store_contract.money.purse import (
     a_day,
     a_spender,
     an_hour,

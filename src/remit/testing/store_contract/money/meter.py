@@ -11,8 +11,16 @@ from remit.store.protocol import Store
 from remit.store.records import Appended
 from remit.testing.clock import ManualClock
 from remit.testing.store_contract.arrange import held, item, now
-from remit.testing.store_contract.purse import MINUTE, a_day, a_spender, an_hour, bound, cost, state
-from remit.testing.store_contract.settlement import TO_MIDNIGHT
+from remit.testing.store_contract.money.purse import (
+    MINUTE,
+    a_day,
+    a_spender,
+    an_hour,
+    bound,
+    cost,
+    state,
+)
+from remit.testing.store_contract.money.settlement import TO_MIDNIGHT
 
 
 class MeterLaws:

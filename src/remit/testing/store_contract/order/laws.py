@@ -22,7 +22,7 @@ class OrderLaws:
         self, store: Store, clock: ManualClock
     ) -> None:
         # Half a second of imports, which no other law needs.
-        from remit.testing.store_contract.machine import drive
+        from remit.testing.store_contract.order.machine import drive
 
         loop = asyncio.get_running_loop()
         await asyncio.to_thread(drive, store, clock, loop, self.examples, self.steps)

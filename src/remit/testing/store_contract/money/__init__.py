@@ -1,0 +1,1 @@
+"""Laws of money, and short ways to hold and spend it."""
