@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,46 @@ UNUSED_NAMES = {
     "utils",
 }
 
-per_module = pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(SOURCE)))
-per_folder = pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: str(f.relative_to(SOURCE)))
+
+@cache
+def text(module: Path) -> str:
+    return module.read_text()
 
 
-def functions(module: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(module.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+@cache
+def tree(module: Path) -> ast.Module:
+    return ast.parse(text(module))
+
+
+def is_long(module: Path) -> object:
+    lines = len(text(module).splitlines())
+    return lines > LINES_A_FILE and lines
+
+
+def has_long_functions(module: Path) -> object:
+    return {
+        f"{node.name} (line {node.lineno})": lines
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > LINES_A_FUNCTION
+    }
+
+
+def opens_without_a_sentence(module: Path) -> object:
+    return bool(text(module).strip()) and not ast.get_docstring(tree(module))
+
+
+def imports_for_types_alone(module: Path) -> object:
+    return "TYPE_CHECKING" in text(module)
+
+
+def leaves_something_for_later(module: Path) -> object:
+    return re.findall(r"\b(?:TODO|FIXME|XXX|HACK)\b", text(module))
+
+
+def has_a_name_that_says_nothing(module: Path) -> object:
+    parts = module.relative_to(SOURCE).with_suffix("").parts
+    return {part.strip("_") for part in parts} & UNUSED_NAMES
 
 
 def test_there_is_a_source_to_look_at() -> None:
@@ -45,44 +78,23 @@ def test_there_is_a_source_to_look_at() -> None:
     assert len(MODULES) > 1
 
 
-@per_module
-def test_a_file_is_short(module: Path) -> None:
-    assert len(module.read_text().splitlines()) <= LINES_A_FILE
-
-
-@per_module
-def test_a_function_is_short(module: Path) -> None:
-    long = {
-        f"{node.name} (line {node.lineno})": lines
-        for node in functions(module)
-        if (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > LINES_A_FUNCTION
+@pytest.mark.parametrize(
+    "fault",
+    [
+        is_long,
+        has_long_functions,
+        opens_without_a_sentence,
+        imports_for_types_alone,
+        leaves_something_for_later,
+        has_a_name_that_says_nothing,
+    ],
+)
+def test_no_file_is_at_fault(fault: Callable[[Path], object]) -> None:
+    assert not {
+        str(module.relative_to(SOURCE)): told for module in MODULES if (told := fault(module))
     }
-    assert not long
 
 
-@per_module
-def test_a_file_opens_with_a_sentence(module: Path) -> None:
-    source = module.read_text()
-    assert not source.strip() or ast.get_docstring(ast.parse(source))
-
-
-@per_module
-def test_nothing_is_imported_for_types_alone(module: Path) -> None:
-    assert "TYPE_CHECKING" not in module.read_text()
-
-
-@per_module
-def test_nothing_is_left_for_later(module: Path) -> None:
-    left = re.findall(r"\b(?:TODO|FIXME|XXX|HACK)\b", module.read_text())
-    assert not left
-
-
-@per_module
-def test_a_module_is_named_after_what_it_holds(module: Path) -> None:
-    named = {part.strip("_") for part in module.relative_to(SOURCE).with_suffix("").parts}
-    assert not named & UNUSED_NAMES
-
-
-@per_folder
-def test_a_folder_is_small(folder: Path) -> None:
-    assert len(list(folder.glob("*.py"))) <= MODULES_A_FOLDER
+def test_a_folder_is_small() -> None:
+    sizes = {str(folder.relative_to(SOURCE)): len(list(folder.glob("*.py"))) for folder in FOLDERS}
+    assert not {folder: size for folder, size in sizes.items() if size > MODULES_A_FOLDER}
