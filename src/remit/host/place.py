@@ -22,4 +22,4 @@ class Place:
     bus: MemoryBus
     terms: LeaseTerms
     clock: Clock
-    deploy: str = ""
+    deploy: str = "unnamed"

@@ -152,8 +152,11 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.status in ("queued", "running"):
             raise ValueError(f"a lease holder cannot make its run {self.status}")
-        if self.status != "paused" and (self.listens or self.due is not None):
+        if self.status != "paused" and (self.asks or self.listens or self.due is not None):
             raise ValueError("only a pause waits for something")
+        for key in self.asks:
+            if key == CANCEL or key.startswith(MESSAGE):
+                raise ValueError(f"the key {key!r} is no question's: it is kept for signals")
         if self.status is not None and self.holds:
             raise ValueError("money is held for a run that goes on")
 

@@ -195,7 +195,7 @@ class MemoryStore:
         found = self._runs.by_id.get(run)
         if found is None:
             return None
-        if any(signal.id == id for signal in found.signals.values()):
+        if any(one.id == id for key, one in found.signals.items() if not key.startswith(MESSAGE)):
             return Delivered(found.needs)
         if found.status in ENDED:
             return Undelivered(found.status)

@@ -128,6 +128,15 @@ class MessageLaws:
         assert await store.deliver(had.run, {"k": b"yes"}, "d1") == Delivered(0)
         assert await status(store, had.run) == "queued"
 
+    async def test_an_answer_may_have_the_id_of_a_message(self, store: Store) -> None:
+        had = await paused(store, "k")
+        await store.send(had.run, b"hello", "same")
+
+        assert await store.deliver(had.run, {"k": b"yes"}, "same") == Delivered(0)
+        assert await store.deliver(had.run, {"k": b"yes"}, "same") == Delivered(0)
+        answers = {signal.key: signal.answer for signal in await store.signals(had.run)}
+        assert answers == {"message/same": b"hello", "k": b"yes"}
+
     async def test_an_answer_wakes_a_run_that_listens_too(self, store: Store) -> None:
         had = await held(store)
         await pause(store, had, "k", listens=True)
