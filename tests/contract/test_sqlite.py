@@ -358,3 +358,33 @@ async def test_opening_twice_is_opening_once(path: Path) -> None:
     await store.close()
     with pytest.raises(StoreError):
         await store.find(Query())
+
+
+def held_in(*files: str) -> bytes:
+    """All bytes of those files that are there."""
+    return b"".join(Path(file).read_bytes() for file in files if Path(file).exists())
+
+
+async def test_what_is_deleted_is_gone_from_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where SQLite was built to leave it to be written over one day."""
+    file, secret = f"{tmp_path}/runs.db", b"xyzzy" * 40
+    connect = sqlite3.connect
+
+    def careless(*args: Any, **options: Any) -> sqlite3.Connection:
+        db: sqlite3.Connection = connect(*args, **options)
+        db.execute("PRAGMA secure_delete = OFF")
+        return db
+
+    monkeypatch.setattr(sqlite3, "connect", careless)
+    async with opened(SqliteStore(file)) as store:
+        for number in range(30):
+            had = await held(store, user="u_1" if number % 2 else "u_2", body=secret)
+            long = secret * (1 + 100 * (number % 3))
+            await write(store, item(had, long, status="succeeded"))
+        assert secret in held_in(file, f"{file}-wal")
+        assert await store.forget("u_1", None) == 15
+        assert await store.forget("u_2", None) == 15
+
+    assert secret[:20] not in held_in(file, f"{file}-wal")

@@ -134,6 +134,8 @@ def _use_the_log(db: sqlite3.Connection, path: str) -> None:
         raise StoreError(reason=f"{path} cannot have a write-ahead log: put it on a local disk.")
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA wal_autocheckpoint = 0")
+    # What is deleted is written over, and not only left to be written over one day.
+    db.execute("PRAGMA secure_delete = ON")
 
 
 def _migrate(db: sqlite3.Connection, path: str, given: Sequence[Script]) -> int:
