@@ -327,3 +327,29 @@ async def test_an_iteration_that_never_begins_runs_nothing() -> None:
     assert asyncio.all_tasks() == before
     del events
     gc.collect()
+
+
+async def test_a_reader_that_stops_reading_slows_no_run_and_keeps_no_more_than_some_deltas() -> (
+    None
+):
+    """The text of each turn stands in its `turn`, whatever deltas were missed."""
+    text = "so many words " * 2000
+    asked = asyncio.Event()
+
+    def last(request: ModelRequest) -> Say:
+        asked.set()
+        return Say("done")
+
+    script: list[Item] = [[Say(text), Call("look", number=1)], last]
+    events = clerk(script, Desk().tools()).stream("x")
+    first = await anext(events)
+    await soon(asked.wait())
+    rest = [event async for event in events]
+    kinds = [event.kind for event in rest]
+    assert (first.kind, kinds[-1]) == ("text", "done")
+    assert 200 < kinds.count("text") < 300
+    assert [kind for kind in kinds if kind != "text"] == [
+        *["tool_call", "usage", "turn", "tool_result", "usage", "turn", "done"]
+    ]
+    turn = next(event for event in rest if isinstance(event, TurnEvent))
+    assert turn.record.text == text

@@ -131,7 +131,8 @@ class Agent(Generic[Deps, Output]):
     ) -> AsyncIterator[Event]:
         """The events of `run`, ending with `done` (`pending` where it waits for approval).
 
-        Leaving the iteration early cancels the run; a reader that is slow slows it.
+        Leaving the iteration early cancels the run. A reader that is slow does not slow it: it
+        misses deltas where more than 256 wait, which `delta_id` tells, and no other event.
         """
         asking = Asking(message=message, user=user, tenant=tenant, by=by)
         return stream_unkept(self._own_plan(deps), asking)

@@ -22,7 +22,7 @@ from remit.tools.execute import GRACE
 from remit.values import codec, ids
 from remit.values.clock import Clock, SystemClock
 from remit.values.errors import RemitError
-from remit.values.events import Event
+from remit.values.events import Event, PassingEvent
 from remit.values.results import Result
 
 _ROOM = 256
@@ -79,30 +79,60 @@ async def _end(program: AgentProgram, run: ActiveRun, state: AgentState) -> Paus
 
 
 async def stream_unkept(plan: Plan, asking: Asking) -> AsyncIterator[Event]:
-    """The events of one run; leaving early cancels it, and a slow reader slows it."""
-    events: asyncio.Queue[Event | None] = asyncio.Queue(_ROOM)
+    """The events of one run; leaving early cancels it. A reader that is slow slows nothing: it
+    misses passing events where too many of them wait, and no others."""
+    waiting = _Waiting()
 
     async def tell_all() -> None:
         try:
-            await run_unkept(plan, asking, events.put)
-        except asyncio.CancelledError:
-            if events.full():
-                events.get_nowait()
-            events.put_nowait(None)
-            raise
-        except BaseException:
-            await events.put(None)
-            raise
-        await events.put(None)
+            await run_unkept(plan, asking, waiting.put)
+        finally:
+            waiting.close()
 
     run = asyncio.ensure_future(tell_all())
     try:
-        while (event := await events.get()) is not None:
+        while (event := await waiting.get()) is not None:
             yield event
         await run
     finally:
         run.cancel()
         await asyncio.wait([run])
+
+
+class _Waiting:
+    """Events that a reader has not taken yet; the passing ones are bounded in number."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._passing = 0
+        self._ready = asyncio.Event()
+        self._closed = False
+
+    def put(self, event: Event) -> None:
+        """Keep `event` for the reader, unless it passes by and too many like it wait."""
+        if isinstance(event, PassingEvent):
+            if self._passing >= _ROOM:
+                return
+            self._passing += 1
+        self._events.append(event)
+        self._ready.set()
+
+    def close(self) -> None:
+        """There will be no more."""
+        self._closed = True
+        self._ready.set()
+
+    async def get(self) -> Event | None:
+        """The next event, once there is one; None after the last."""
+        while not self._events:
+            if self._closed:
+                return None
+            self._ready.clear()
+            await self._ready.wait()
+        event = self._events.popleft()
+        if isinstance(event, PassingEvent):
+            self._passing -= 1
+        return event
 
 
 class _Outbox:
