@@ -164,6 +164,7 @@ FACTS: dict[str, dict[str, Any]] = {
     },
     "AnswerRefusedError": {"run": "run_1", "question": "ask", "problem": "a number is wanted."},
     "ToolBusyError": {"reason": "the vendor is at it"},
+    "EffectError": {"reason": "it broke {it}"},
     "NotPausedError": {"run": "run_1", "status": "running"},
     "AlreadyDecidedError": {"run": "run_1", "call": "call_1", "by": "ann"},
     "EditRefusedError": {"call": "call_1", "tool": "refund", "problem": "no amount."},
