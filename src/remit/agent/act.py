@@ -14,6 +14,7 @@ import msgspec
 from remit.agent.doubt import doubt, kept_back, question
 from remit.agent.effect import take_effect, told
 from remit.agent.plan import Plan
+from remit.agent.queue import groups
 from remit.agent.state import AgentState, Decision, not_run
 from remit.agent.telling import telling
 from remit.kernel.facts import Ask, Started
@@ -83,16 +84,26 @@ class Actor:
         self._time = time
         turn = len(state.turns) - 1
         before = state.calls_asked - len(state.open_calls)
-        todo = [
-            partial(self._call, turn, number, call, before + number)
+        todo = groups(
+            (partial(self._call, turn, number, call, before + number), self._excludes(call))
             for number, call in enumerate(state.open_calls)
             if call.id not in state.results
-        ]
+        )
         await self._build_deps()
-        work = partial(self._side_by_side if len(todo) > 1 else self._alone, todo)
+        work = partial(self._in_order, todo)
         if self._run.settle is None:
             return await work()
         return await telling(self._run.settle, self._news, work)
+
+    def _excludes(self, call: Call) -> bool:
+        tool = self._plan.tools.get(call.name)
+        return tool is not None and tool.exclusive
+
+    async def _in_order(self, todo: Sequence[Sequence[Callable[[], Any]]]) -> list[Ask]:
+        asks: list[Ask] = []
+        for group in todo:
+            asks += await (self._side_by_side(group) if len(group) > 1 else self._alone(group))
+        return asks
 
     async def _alone(self, todo: Sequence[Callable[[], Any]]) -> list[Ask]:
         only = await todo[0]()

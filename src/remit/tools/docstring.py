@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-_SECTION = re.compile(
+_GOOGLE = re.compile(
     r"^(?:(?:Keyword |Other )?(?:Args|Arguments|Params|Parameters)|Returns|Yields|Receives|Raises|"
     r"Exceptions|Warns|Examples?|Attributes|Functions|Methods|Classes|Modules|Type Parameters)"
     r":[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_NUMPY = re.compile(
+    r"^(?:(?:Other )?(?:Args|Arguments|Params|Parameters)|Returns|Yields|Receives|Raises|Warns|"
+    r"See Also|References|Examples?|Attributes|Functions|Methods|Classes|Modules|Type Parameters)"
+    r"[ \t]*\n-{3,}[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_SPHINX = re.compile(
+    r"^:(?:(?:param|parameter|arg|argument|key|keyword|type|var|ivar|cvar|vartype|raise|raises|"
+    r"except|exception)[ \t][^:\n]+|return|returns|rtype|yield|yields):",
+    re.MULTILINE,
+)
+_STYLES = {"google": _GOOGLE, "numpy": _NUMPY, "sphinx": _SPHINX}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,28 +37,40 @@ class Described:
 
 
 def describe(docstring: str | None) -> Described:
-    """What a docstring in Google style says; one without sections is text alone."""
+    """What a docstring in the style of Google, NumPy or Sphinx says; its first section tells the
+    style, and one without sections is text alone."""
     text = inspect.cleandoc(docstring or "").strip()
-    first = _SECTION.search(text)
-    if first is None:
+    starts = {
+        style: first.start() for style, found in _STYLES.items() if (first := found.search(text))
+    }
+    if not starts:
         return Described(text)
-    return Described(text[: first.start()].strip(), _parameters(text[first.start() :]))
+    style = min(starts, key=lambda style: starts[style])
+    return Described(text[: starts[style]].strip(), _parameters(style, text[starts[style] :]))
 
 
-def _parameters(sections: str) -> dict[str, str]:
+def _parameters(style: str, sections: str) -> dict[str, str]:
     # griffe takes 100 ms to load: only a docstring with sections pays for it.
     from griffe import (
         Docstring,
         DocstringSectionOtherParameters,
         DocstringSectionParameters,
         parse_google,
+        parse_numpy,
+        parse_sphinx,
     )
 
-    # The parser asks for a blank line above a section, which people leave out.
-    parted = _SECTION.sub(r"\n\g<0>", sections)
+    parsers: dict[str, Callable[..., Any]] = {
+        "google": parse_google,
+        "numpy": parse_numpy,
+        "sphinx": parse_sphinx,
+    }
+    if style != "sphinx":
+        # The parser asks for a blank line above a section, which people leave out.
+        sections = _STYLES[style].sub(r"\n\g<0>", sections)
     return {
         parameter.name: parameter.description.strip()
-        for section in parse_google(Docstring(parted), warnings=False)
+        for section in parsers[style](Docstring(sections), warnings=False)
         if isinstance(section, DocstringSectionParameters | DocstringSectionOtherParameters)
         for parameter in section.value
     }

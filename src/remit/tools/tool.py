@@ -42,6 +42,7 @@ class ToolOptions(TypedDict, total=False):
     expose_errors: bool
     repeat: Repeat
     transactional: bool
+    exclusive: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,7 +57,9 @@ class Tool:
     reads the class and message of any exception, else only those of a `ToolError`.
     `repeat` is about a call whose process died while it ran: with "safe" it runs again, with the
     same idempotency key; with "ask" a person decides whether it happened. A `transactional` one
-    gets in `ctx.tx` the transaction that records its result, on SQLite and PostgreSQL.
+    gets in `ctx.tx` the transaction that records its result, on SQLite and PostgreSQL. An
+    `exclusive` one runs alone among the calls of its turn: those before it have ended by then,
+    and those after it wait.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Tool:
     expose_errors: bool = False
     repeat: Repeat = "safe"
     transactional: bool = False
+    exclusive: bool = False
     seconds: float | None = field(init=False, repr=False)
     is_async: bool = field(init=False, repr=False)
     checks_context: bool = field(init=False, repr=False)
@@ -81,6 +85,8 @@ class Tool:
         _refuse_name(self.name)
         _refuse_description(self.name, self.description)
         what = f"tool {self.name!r}"
+        for flag in ("expose_errors", "transactional", "exclusive"):
+            _refuse_flag(flag, getattr(self, flag), what)
         _refuse_repeat(self.repeat, self.transactional, what)
         arguments, is_async = self._read(what)
         for name, value in {
@@ -178,7 +184,8 @@ def tool(function: Any = None, /, **options: Unpack[ToolOptions]) -> Any:
     """Make a tool of a function: `@tool`, or `@tool(approval="always", needs={"db:write"})`.
 
     Name, schema and descriptions come from the function's name, its signature and its docstring
-    in Google style. Sync functions run on threads. Raises ConfigError where no tool can be made.
+    in the style of Google, NumPy or Sphinx. Sync functions run on threads. Raises ConfigError
+    where no tool can be made.
     """
     if function is not None:
         return _made(function, options, functions.caller())
@@ -254,11 +261,14 @@ def _refuse_description(name: str, description: object) -> None:
         )
 
 
+def _refuse_flag(name: str, value: object, what: str) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{what}: {name} must be True or False, not {value!r:.80}")
+
+
 def _refuse_repeat(repeat: object, transactional: object, what: str) -> None:
     if repeat not in ("safe", "ask"):
         raise ConfigError(f'{what}: repeat must be "safe" or "ask", not {repeat!r:.80}')
-    if not isinstance(transactional, bool):
-        raise ConfigError(f"{what}: transactional must be True or False, not {transactional!r:.80}")
     if transactional and repeat == "ask":
         raise ConfigError(
             f'{what}: leave out repeat="ask", a transactional tool has nothing to ask: what it'

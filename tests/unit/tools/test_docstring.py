@@ -1,4 +1,4 @@
-"""A docstring's text is the description; its Args describe the parameters."""
+"""A docstring's text is the description; its sections describe the parameters."""
 
 import pytest
 
@@ -56,5 +56,80 @@ def test_all_text_before_the_first_section_is_the_description() -> None:
 )
 def test_a_docstring_may_leave_things_out(
     docstring: str | None, text: str, parameters: dict[str, str]
+) -> None:
+    assert describe(docstring) == Described(text, parameters)
+
+
+STYLES = {
+    "google": """Finds an order.
+
+    Of any year.
+
+    Args:
+        number (str): Like A-1042,
+            on two lines.
+        limit: At most: this many.
+
+    Returns:
+        The order.
+    """,
+    "numpy": """Finds an order.
+
+    Of any year.
+
+    Parameters
+    ----------
+    number : str
+        Like A-1042,
+        on two lines.
+    limit : int, optional
+        At most: this many.
+    Returns
+    -------
+    str
+        The order.
+    """,
+    "sphinx": """Finds an order.
+
+    Of any year.
+
+    :param str number: Like A-1042,
+        on two lines.
+    :param limit: At most: this many.
+    :type limit: int
+    :returns: The order.
+    :rtype: str
+    """,
+}
+
+
+@pytest.mark.parametrize("docstring", STYLES.values(), ids=STYLES)
+def test_every_style_says_the_same(docstring: str) -> None:
+    assert describe(docstring) == Described(
+        "Finds an order.\n\nOf any year.",
+        {"number": "Like A-1042,\non two lines.", "limit": "At most: this many."},
+    )
+
+
+@pytest.mark.parametrize(
+    ("docstring", "text", "parameters"),
+    [
+        (
+            "D.\n\nParameters\n---\na, b : int\n    Both.\n\nOther Parameters\n---\nc\n    C.",
+            "D.",
+            {"a": "Both.", "b": "Both.", "c": "C."},
+        ),
+        ("D.\n\nReturns\n-------\nstr\n    A thing.", "D.", {}),
+        ("D.\n\nNotes\n-----\nSlow.", "D.\n\nNotes\n-----\nSlow.", {}),
+        ("D.\n\nParameters\nand more.", "D.\n\nParameters\nand more.", {}),
+        ("D.\n:raises KeyError: Where it is not there.", "D.", {}),
+        ("D.\n:keyword a: A.\n:arg b: B.", "D.", {"a": "A.", "b": "B."}),
+        ("Takes :param: and 12:30.", "Takes :param: and 12:30.", {}),
+        ("D.\n\n:param", "D.\n\n:param", {}),
+        ("D.\n\nArgs:\n    a: A.\n\n:param b: B.", "D.", {"a": "A."}),
+    ],
+)
+def test_the_first_section_tells_the_style(
+    docstring: str, text: str, parameters: dict[str, str]
 ) -> None:
     assert describe(docstring) == Described(text, parameters)
