@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ Plain = dict[str, Any]
 PROBLEMS_TOLD = 8
 ROUNDS = 8
 """How often a parsed string may itself turn out to hold strings to parse."""
+NULLS = 32
+"""How many nulls may stand for what is left out."""
 
 
 class ArgumentsError(Refused):
@@ -23,16 +26,39 @@ class ArgumentsError(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One place that does not fit. `wants` names the JSON types that would have fitted there."""
+    """One place that does not fit. `wants` names the JSON types that would have fitted there;
+    an `unknown` one is of no argument at all."""
 
     path: Path
     text: str
     wants: frozenset[str] = frozenset()
+    unknown: bool = False
 
 
-def parse_strings(
-    arguments: Plain, find: Callable[[Plain], Sequence[Problem]]
+Find = Callable[[Plain], Sequence[Problem]]
+
+
+def mended(arguments: Plain, find: Find) -> tuple[Plain, Sequence[Problem]]:
+    """`arguments` with what models send in another spelling put right, and what still is wrong:
+    JSON strings are parsed, and null stands for what is left out, each where only that fits.
+    The given object is kept."""
+    return without_nulls(*parse_strings(arguments, find), find)
+
+
+def without_nulls(
+    arguments: Plain, problems: Sequence[Problem], find: Find
 ) -> tuple[Plain, Sequence[Problem]]:
+    """`arguments` without those nulls that fit nowhere and are not missed, and what is wrong."""
+    nulls = dict.fromkeys(p.path for p in problems if not p.unknown and _is_null(arguments, p.path))
+    for path in list(nulls)[:NULLS]:
+        fewer = _removed(arguments, path)
+        found = find(fewer)
+        if len({p.path for p in found}) < len({p.path for p in problems}):
+            arguments, problems = fewer, found
+    return arguments, problems
+
+
+def parse_strings(arguments: Plain, find: Find) -> tuple[Plain, Sequence[Problem]]:
     """`arguments` with JSON strings parsed where another type is wanted, and what still is wrong.
 
     Only a string whose parsed value has a wanted type is replaced; the given object is kept.
@@ -46,6 +72,19 @@ def parse_strings(
             arguments = _replaced(arguments, path, value)
         problems = find(arguments)
     return arguments, problems
+
+
+def not_numbers(value: object, path: Path = ()) -> Iterator[Problem]:
+    """Where `value` holds NaN or an infinity."""
+    match value:
+        case float() if not math.isfinite(value):
+            yield Problem(path, f"should be a number, not {value}")
+        case Mapping():
+            for name, inner in value.items():
+                yield from not_numbers(inner, (*path, str(name)))
+        case list() | tuple():
+            for number, inner in enumerate(value):
+                yield from not_numbers(inner, (*path, number))
 
 
 def told(tool: str, problems: Iterable[Problem]) -> ArgumentsError:
@@ -146,6 +185,21 @@ def _replaced(tree: Any, path: Path, value: object) -> Any:
     copy: Any = dict(tree) if isinstance(tree, dict) else list(tree)
     copy[path[0]] = _replaced(tree[path[0]], path[1:], value)
     return copy
+
+
+def _is_null(arguments: Plain, path: Path) -> bool:
+    """Whether a null stands at `path` under a name, where it may be left out."""
+    if not path or not isinstance(path[-1], str):
+        return False
+    around = at(arguments, path[:-1])
+    return isinstance(around, dict) and around.get(path[-1], around) is None
+
+
+def _removed(arguments: Plain, path: Path) -> Plain:
+    around = at(arguments, path[:-1])
+    kept = {name: value for name, value in around.items() if name != path[-1]}
+    removed: Plain = _replaced(arguments, path[:-1], kept)
+    return removed
 
 
 def _refuse(token: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from remit.tools.arguments import Plain, Problem, json_type, parse_strings, shown, told
+from remit.tools.arguments import Plain, Problem, json_type, mended, shown, told
 from remit.values import codec
 from remit.values.errors import ConfigError
 
@@ -21,11 +21,11 @@ class Schema:
     validator: Any
 
     def fit(self, tool: str, body: bytes) -> tuple[Plain, Plain]:
-        """The arguments in `body` with their JSON strings parsed: to keep, and for the handler.
+        """The arguments in `body` as `mended`: to keep, and for the handler.
 
         Raises ArgumentsError where they do not fit.
         """
-        arguments, problems = parse_strings(codec.decode(body, dict), self.problems)
+        arguments, problems = mended(codec.decode(body, dict), self.problems)
         if problems:
             raise told(tool, problems)
         return arguments, arguments

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from remit.tools import function as functions
-from remit.tools.arguments import Plain, Problem, at, parse_strings, shown, told
+from remit.tools.arguments import Plain, Problem, at, mended, shown, told
 from remit.values import codec
 from remit.values.errors import ConfigError
 
@@ -49,7 +49,7 @@ class Signature:
     def fit(self, tool: str, body: bytes) -> tuple[Plain | None, Any]:
         """The object that the arguments in `body` are checked into.
 
-        Before it, the arguments with their JSON strings parsed; None where there are no such.
+        Before it, the arguments as `mended`; None where nothing had to be.
         Raises ArgumentsError where they do not fit.
         """
         try:
@@ -60,7 +60,7 @@ class Signature:
 
             if not isinstance(error, ValidationError):
                 raise
-            arguments, _ = parse_strings(codec.decode(body, dict), self._strict_problems)
+            arguments, _ = mended(codec.decode(body, dict), self._strict_problems)
         try:
             return arguments, self._read(codec.encode(arguments), strict=None)
         except ValidationError as error:
@@ -202,7 +202,7 @@ def _problem(found: Mapping[str, Any], arguments: Plain, schema: dict[str, Any])
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         takes = ", ".join(schema["properties"]) or "none"
         known = f"; the arguments are: {takes[:300]}" if len(path) == 1 else ""
-        return Problem(path, f"is not an argument{known}")
+        return Problem(path, f"is not an argument{known}", unknown=True)
     if kind == "json_invalid":
         return Problem((), "they are nested too deeply")
     text = found["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")

@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack,
 from remit.tools import function as functions
 from remit.tools import schema as schemas
 from remit.tools import signature as signatures
-from remit.tools.arguments import ArgumentsError
+from remit.tools.arguments import ArgumentsError, not_numbers, told
 from remit.tools.context import ToolContext, log
 from remit.tools.docstring import describe
 from remit.tools.promise import Promise, promise
@@ -118,7 +118,8 @@ class Tool:
         return self._fit(_body(self.name, arguments))[1]
 
     def canonical(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as JSON holds them, with JSON strings parsed where the schema asks.
+        """The arguments as JSON holds them, with JSON strings parsed where the schema asks, and
+        without the nulls that stand for what is left out.
 
         `check` of them gives what `check` of the given ones gives; they are what a person should
         see and what a digest is taken of. Raises ArgumentsError where they do not fit.
@@ -334,8 +335,12 @@ def _body(tool: str, arguments: object) -> bytes:
     if not isinstance(arguments, Mapping):
         raise ArgumentsError(f"The arguments of {tool} must be a JSON object.")
     try:
-        return codec.encode(arguments)
+        body = codec.encode(arguments)
     except TypeError:
         raise ArgumentsError(f"The arguments of {tool} hold what JSON cannot.") from None
     except ValueError as error:
         raise ArgumentsError(f"The arguments of {tool} cannot be kept: {error}.") from None
+    # JSON has null where Python has NaN, and null may stand for what is left out.
+    if b"null" in body and (found := list(not_numbers(arguments))):
+        raise told(tool, found)
+    return body

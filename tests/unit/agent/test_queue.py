@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,5 +28,5 @@ def test_no_call_is_lost_or_moved_and_none_beside_one_that_runs_alone(marks: lis
     found = groups(enumerate(marks))
     assert [call for group in found for call in group] == list(range(len(marks)))
     assert all(len(group) == 1 for group in found for call in group if marks[call])
-    pairs = zip(found, found[1:], strict=False)
+    pairs = pairwise(found)
     assert all(marks[before[-1]] or marks[after[0]] for before, after in pairs)
