@@ -13,6 +13,7 @@ from remit.agent.asking import Asking
 from remit.agent.budget import Budget
 from remit.agent.grants import allowed, grant
 from remit.agent.plan import DepsFactory, Plan
+from remit.agent.toolbox import toolbox
 from remit.agent.unkept import OnEvent, run_unkept, stream_unkept
 from remit.models.catalogue import Catalogue, check_name
 from remit.models.protocol import Card, Model
@@ -54,10 +55,7 @@ class Agent(Generic[Deps, Output]):
     def __post_init__(self) -> None:
         _check_words(self)
         object.__setattr__(self, "aliases", _aliases(self))
-        if isinstance(self.tools, Tool) or not isinstance(self.tools, Iterable):
-            raise ConfigError(f"tools of agent {self.name!r} must be a list, not {self.tools!r}")
-        object.__setattr__(self, "tools", tuple(self.tools))
-        _check_tools(self)
+        object.__setattr__(self, "tools", toolbox(self.name, self.tools))
         object.__setattr__(self, "grant", grant(self.grant, f"grant of agent {self.name!r}"))
         _check_model(self)
 
@@ -169,20 +167,6 @@ def _aliases(agent: Agent[Any, Any]) -> tuple[str, ...]:
         if not isinstance(alias, str) or _NAME.fullmatch(alias) is None or alias == agent.name:
             raise ConfigError(f"alias {alias!r} of agent {agent.name!r} is no earlier name of it")
     return aliases
-
-
-def _check_tools(agent: Agent[Any, Any]) -> None:
-    names: set[str] = set()
-    for tool in agent.tools:
-        if not isinstance(tool, Tool):
-            raise ConfigError(
-                f"{tool!r} is no tool of agent {agent.name!r}: mark the function with @tool"
-            )
-        if tool.name in names:
-            raise ConfigError(
-                f"agent {agent.name!r} has two tools named {tool.name!r}: give one another name="
-            )
-        names.add(tool.name)
 
 
 def _check_model(agent: Agent[Any, Any]) -> None:

@@ -21,6 +21,8 @@ from remit.values.errors import ConfigError, ConnectionFailedError, ProviderErro
 
 _AFTER_FINISH_SECONDS = 10.0
 _OURS = ("model", "messages", "stream", "tools", "n")
+_PROVIDERS = ("web_search_options", "plugins")
+"""Fields that have a server run tools of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,6 +193,12 @@ def _check(model: OpenAIChat) -> None:
     taken = sorted(set(model.options) & set(_OURS))
     if taken:
         raise ConfigError(f"OpenAIChat.options cannot hold {', '.join(taken)}: remit sets it")
+    theirs = sorted(set(model.options) & set(_PROVIDERS))
+    if theirs:
+        raise ConfigError(
+            f"OpenAIChat.options cannot hold {', '.join(theirs)}: what the server runs itself no"
+            " grant, approval, budget or journal reaches; write a tool that does it"
+        )
 
 
 def _is_async_client(client: object) -> bool:
