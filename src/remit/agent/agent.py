@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 from remit.agent.asking import Asking
 from remit.agent.budget import Budget
 from remit.agent.grants import allowed, grant
+from remit.agent.inventory import Inventory, entry
 from remit.agent.plan import DepsFactory, Plan
 from remit.agent.toolbox import toolbox
 from remit.agent.unkept import OnEvent, run_unkept, stream_unkept
@@ -77,6 +78,19 @@ class Agent(Generic[Deps, Output]):
         if isinstance(self.model, str):
             return self.catalogue.card(self.model)
         return self.model.card
+
+    def inventory(self, granted: Iterable[str] | None = None) -> Inventory:
+        """Everything that the agent can do: each of its tools, with its schema and its policies,
+        and for one that it may not call, why. `granted` is the grant of the app that it runs in.
+        """
+        app = None if granted is None else grant(granted, "what an inventory is taken for")
+        return Inventory(
+            agent=self.name,
+            version=self.version,
+            model=self.model if isinstance(self.model, str) else self.model.name,
+            grant=tuple(sorted(self.granted if app is None else self.granted & app)),
+            tools=tuple(entry(tool, self.granted, app) for tool in self.tools),
+        )
 
     def plan(self, granted: frozenset[str], deps: DepsFactory | None = None) -> Plan:
         """The agent, ready to run inside `granted`: its own grant narrows that further.

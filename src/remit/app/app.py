@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from remit.agent.agent import Agent
 from remit.agent.asking import check_caller, check_page
 from remit.agent.grants import grant as check_grant
+from remit.agent.inventory import Inventory
 from remit.agent.plan import DepsFactory
 from remit.agent.view import listed, view
 from remit.app import deciding, retention
@@ -39,13 +40,10 @@ from remit.store.connect import stored
 from remit.store.payload import Payload
 from remit.store.protocol import Store
 from remit.store.records import Query, RunRow
+from remit.tools.abandoned import LeftBehind
 from remit.values import ids
 from remit.values.clock import Clock, SystemClock
-from remit.values.errors import (
-    ConfigError,
-    RunNotFoundError,
-    UserIdError,
-)
+from remit.values.errors import ConfigError, RunNotFoundError, UserIdError
 from remit.values.events import DoneEvent, Event
 from remit.values.identity import Caller, is_id
 from remit.values.messages import Message
@@ -115,6 +113,15 @@ class App:
     def store(self) -> Store:
         """Where its runs are kept."""
         return self._settings.store
+
+    @property
+    def abandoned(self) -> LeftBehind:
+        """The calls that would not stop when they were told to, since this App was opened."""
+        return self._open().abandoned
+
+    def inventory(self) -> list[Inventory]:
+        """Everything that each of its agents can do in this App."""
+        return [agent.inventory(self._settings.grant) for agent in self.agents]
 
     def idle(self) -> App:
         """The same App, not open, which drives nothing and may do all else."""

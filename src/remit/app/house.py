@@ -18,6 +18,7 @@ from remit.host.signals import TERMINATION
 from remit.host.worker import Worker
 from remit.kernel.lease import LeaseTerms
 from remit.store.protocol import Store
+from remit.tools.abandoned import LeftBehind
 from remit.values.clock import Clock
 from remit.values.errors import ConfigError
 
@@ -88,6 +89,11 @@ class House:
     def now(self) -> int:
         """Milliseconds since 1970."""
         return round(self._settings.clock.wall() * 1000)
+
+    @property
+    def abandoned(self) -> LeftBehind:
+        """What its programs ever left behind."""
+        return self._programs.abandoned
 
     async def open(self) -> None:
         """Open the store and begin to work. Raises StoreError."""

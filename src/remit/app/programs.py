@@ -14,6 +14,7 @@ from remit.flow.program import WorkflowProgram
 from remit.flow.workflow import Workflow
 from remit.kernel.nested import Engagement
 from remit.kernel.program import Program
+from remit.tools.abandoned import LeftBehind
 from remit.values.errors import ConfigError
 
 
@@ -35,6 +36,12 @@ class Programs:
             else:
                 keys[key] = self._agents[key] = agents[id(member)]
         self.by_key: Mapping[str, Program] = keys
+
+    @property
+    def abandoned(self) -> LeftBehind:
+        """What all of them ever left behind."""
+        each = [program.abandoned.left_behind for program in self._all]
+        return LeftBehind(sum(left.count for left in each), sum(left.going for left in each))
 
     async def close(self, wait: float) -> None:
         """Wait at most so many seconds for what they left running."""

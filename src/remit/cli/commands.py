@@ -91,6 +91,7 @@ def _app(markup: Any) -> typer.Typer:
     app.command("chat", help=f"Talk to a model on a thread, one message a line. {_EXITS}")(_chat)
     app.command("migrate")(keeping.migrate)
     app.command("doctor")(keeping.doctor)
+    app.command("inventory")(keeping.inventory)
     group = typer.Typer(
         help=f"Look at the runs of a store, decide what waits, and cancel. {_EXITS}",
         rich_markup_mode=markup,

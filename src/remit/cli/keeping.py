@@ -1,4 +1,4 @@
-"""The commands that look after a store, and their options; reading them runs nothing yet."""
+"""The commands that look after a store or an app; reading their options runs nothing yet."""
 
 from __future__ import annotations
 
@@ -52,3 +52,20 @@ def doctor(
     from remit.cli.doctor import Options, doctor
 
     return partial(asyncio.run, doctor(Options(store=store, app=app, json=json)))
+
+
+def inventory(
+    app: Annotated[
+        str,
+        typer.Option("--app", metavar="MODULE:APP", help="An App, or a function that gives one."),
+    ],
+    agent: Annotated[
+        str | None,
+        typer.Argument(metavar="AGENT", help="Only this agent's.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> Callable[[], int]:
+    """List what an app's agents can do: each tool with its policies, and whether it may run."""
+    from remit.cli.inventory import inventory
+
+    return partial(asyncio.run, inventory(app, agent, json=json))

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from remit.tools.attempt import Attempt
 from remit.tools.context import log
 from remit.tools.threads import Threads
 from remit.tools.work import Given
 from remit.values.clock import Clock, SystemClock
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """How many calls were ever left behind, and how many of them still go on: threads, which
+    nothing can end."""
+
+    count: int
+    going: int
 
 
 class Abandoned:
@@ -28,6 +38,11 @@ class Abandoned:
     def going(self) -> int:
         """How many of them still go on: threads, which nothing can end."""
         return len(self._left)
+
+    @property
+    def left_behind(self) -> LeftBehind:
+        """Both counts as they are."""
+        return LeftBehind(self.count, self.going)
 
     async def bound(
         self,

@@ -10,6 +10,8 @@ from typing import Any, Generic
 import msgspec
 from typing_extensions import TypeVar
 
+from remit.values.clock import Clock, SystemClock
+
 Deps = TypeVar("Deps", default=Any)
 Report = Callable[[str | None, float | None], None]
 
@@ -22,17 +24,18 @@ class Life:
     `left_behind` is set where the call is over and its thread still runs.
     """
 
-    __slots__ = ("cancelled", "left_behind", "loop", "report")
+    __slots__ = ("cancelled", "clock", "left_behind", "loop", "report")
 
     def __init__(self) -> None:
         self.cancelled = False
         self.left_behind = False
+        self.clock: Clock = SystemClock()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.report: Report | None = None
 
-    def begin(self, loop: asyncio.AbstractEventLoop, report: Report | None) -> None:
-        """From here on progress is handed on."""
-        self.loop, self.report = loop, report
+    def begin(self, loop: asyncio.AbstractEventLoop, report: Report | None, clock: Clock) -> None:
+        """From here on progress is handed on, and time is this clock's."""
+        self.loop, self.report, self.clock = loop, report, clock
 
     def end(self, *, left_behind: bool) -> None:
         """From here on progress is dropped."""
@@ -57,10 +60,10 @@ class ToolContext(msgspec.Struct, Generic[Deps], frozen=True, kw_only=True, eq=F
 
     A parameter with this annotation is filled in and never shown to the model.
     `idempotency_key` is the same for every attempt of one call and different for every other.
-    `deadline` is in seconds of the clock's steady time. `tx` is a transactional tool's alone: the
-    `sqlite3` connection, or psycopg's `AsyncConnection`, inside the transaction that records the
-    call's result; who commits it is the store. `report` is what `progress` calls;
-    `life` belongs to the runtime.
+    `deadline` is in seconds of the clock's steady time, and `time_left` counts down to it. `tx`
+    is a transactional tool's alone: the `sqlite3` connection, or psycopg's `AsyncConnection`,
+    inside the transaction that records the call's result; who commits it is the store. `report`
+    is what `progress` calls; `life` belongs to the runtime.
     """
 
     run_id: str
@@ -85,6 +88,11 @@ class ToolContext(msgspec.Struct, Generic[Deps], frozen=True, kw_only=True, eq=F
     def cancelled(self) -> bool:
         """Whether the call should stop: cancelled, timed out, or its lease lost."""
         return self.life.cancelled
+
+    @property
+    def time_left(self) -> float | None:
+        """How many seconds there are until the deadline, below 0 after it; None without one."""
+        return None if self.deadline is None else self.deadline - self.life.clock.steady()
 
     def progress(self, text: str | None = None, *, fraction: float | None = None) -> None:
         """Tell whoever watches how far the tool has come, from its coroutine or its thread.

@@ -65,7 +65,7 @@ async def execute(
     seconds = tool.seconds
     if seconds is not None and context.deadline is not None:
         seconds = max(context.deadline - clock.steady(), 0.0)
-    life.begin(asyncio.get_running_loop(), context.report)
+    life.begin(asyncio.get_running_loop(), context.report, clock)
     try:
         attempt = begin(tool.name, call, finish, abandoned.threads)
         in_time = await abandoned.bound(attempt, seconds, grace, clock, life.cancel)

@@ -75,7 +75,7 @@ class Inside:
 
     def _called(self, tx: Any) -> Outcome:
         context = self._context
-        context.life.begin(self._loop, context.report)
+        context.life.begin(self._loop, context.report, self._clock)
         bound = getattr(tx, "set_progress_handler", None)
         if bound is not None:
             bound(self._is_over, _STEPS)

@@ -1,0 +1,77 @@
+"""What an agent can do, tool by tool, for people who answer for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from remit.tools.strict import Loose, strict
+from remit.tools.tool import Repeat, Tool
+
+
+class ToolEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool in an inventory.
+
+    `approval` is "check" where a function decides by the arguments. `timeout` is in seconds.
+    `why_not` says what keeps a run from calling it, None where nothing does. `loose` says why its
+    schema has no strict form, None where it has one.
+    """
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    needs: tuple[str, ...]
+    approval: Literal["always", "never", "check"]
+    repeat: Repeat
+    transactional: bool
+    exclusive: bool
+    timeout: float | None
+    why_not: str | None
+    loose: str | None
+
+    @property
+    def callable(self) -> bool:
+        """Whether a run may call it."""
+        return self.why_not is None
+
+
+class Inventory(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that an agent can do. `grant` is what it may use where it runs; its tools stand
+    in the agent's order, also those that it may not call."""
+
+    agent: str
+    version: str
+    model: str
+    grant: tuple[str, ...]
+    tools: tuple[ToolEntry, ...]
+
+
+def entry(tool: Tool, own: frozenset[str], granted: frozenset[str] | None) -> ToolEntry:
+    """`tool` as one of an agent whose own grant is `own`, in an app that grants `granted`; None
+    for no app."""
+    form = strict(tool.schema)
+    return ToolEntry(
+        name=tool.name,
+        description=tool.description,
+        schema=tool.schema,
+        needs=tuple(sorted(tool.needs)),
+        approval="check" if callable(tool.approval) else tool.approval,
+        repeat=tool.repeat,
+        transactional=tool.transactional,
+        exclusive=tool.exclusive,
+        timeout=tool.seconds,
+        why_not=_why_not(tool.needs, own, granted),
+        loose=form.why if isinstance(form, Loose) else None,
+    )
+
+
+def _why_not(
+    needs: Iterable[str], own: frozenset[str], granted: frozenset[str] | None
+) -> str | None:
+    by_agent = sorted(set(needs) - own)
+    by_app = sorted(set() if granted is None else set(needs) & own - granted)
+    missing = [("agent", by_agent), ("app", by_app)]
+    told = [f"the {who} does not grant {', '.join(these)}" for who, these in missing if these]
+    return "; ".join(told) or None
