@@ -14,9 +14,9 @@ import msgspec
 from remit.agent.doubt import doubt, kept_back, question
 from remit.agent.effect import take_effect, told
 from remit.agent.plan import Plan
-from remit.agent.queue import groups
 from remit.agent.state import AgentState, Decision, not_run
 from remit.agent.telling import telling
+from remit.agent.toolbox import groups
 from remit.kernel.facts import Ask, Started
 from remit.kernel.lease import Leaving
 from remit.kernel.run import ActiveRun

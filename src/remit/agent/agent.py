@@ -12,9 +12,8 @@ from typing_extensions import TypeVar
 from remit.agent.asking import Asking
 from remit.agent.budget import Budget
 from remit.agent.grants import allowed, grant
-from remit.agent.inventory import Inventory, entry
 from remit.agent.plan import DepsFactory, Plan
-from remit.agent.toolbox import toolbox
+from remit.agent.toolbox import Inventory, entry, toolbox
 from remit.agent.unkept import OnEvent, run_unkept, stream_unkept
 from remit.models.catalogue import Catalogue, check_name
 from remit.models.protocol import Card, Model

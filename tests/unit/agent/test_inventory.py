@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from remit import Agent, App, Budget, tool
-from remit.agent.inventory import Inventory, ToolEntry
+from remit.agent.toolbox import Inventory, ToolEntry
 from remit.errors import ConfigError
 from remit.values import codec
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.agent.queue import groups
+from remit.agent.toolbox import groups
 
 
 def test_calls_that_share_are_one_group() -> None:

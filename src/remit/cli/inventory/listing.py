@@ -1,4 +1,4 @@
-"""`remit inventory`: everything that the agents of an app can do."""
+"""The inventory of an app as a page, and as JSON lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from remit.agent.inventory import Inventory, ToolEntry
+from remit.agent.toolbox import Inventory, ToolEntry
 from remit.cli import apps, output, status
 from remit.cli.page import Block, Cell, Column, Heading, Line, Listing
 from remit.cli.wording import count
