@@ -1,5 +1,6 @@
 """Builders for the tests of tools."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +9,7 @@ from remit.testing.clock import ManualClock
 from remit.tools.abandoned import Abandoned
 from remit.tools.context import Report, ToolContext
 from remit.tools.execute import Outcome, execute
-from remit.tools.tool import Tool
+from remit.tools.tool import Tool, tool
 from remit.values.clock import Clock, SystemClock
 
 
@@ -48,3 +49,47 @@ def manual() -> tuple[Desk, ManualClock]:
     """A desk whose time stands still until it is moved."""
     clock = ManualClock()
     return Desk(clock=clock), clock
+
+
+@tool
+async def add(a: int, b: int = 2) -> int:
+    """Adds."""
+    await asyncio.sleep(0)
+    return a + b
+
+
+@tool
+def shout(word: str) -> str:
+    """Shouts."""
+    return word.upper()
+
+
+def raising(error: BaseException, **options: Any) -> tuple[Tool, Tool]:
+    """An async and a sync tool that raise it."""
+
+    async def fails() -> None:
+        """Fails."""
+        raise error
+
+    def fails_on_a_thread() -> None:
+        """Fails."""
+        raise error
+
+    return tool(fails, **options), tool(fails_on_a_thread, **options)
+
+
+def stubborn(**options: Any) -> tuple[Tool, list[int], asyncio.Event]:
+    """A tool that answers every cancel by going on, how often it did, and that it has begun."""
+    answers: list[int] = []
+    begun = asyncio.Event()
+
+    async def goes_on() -> None:
+        """Goes on."""
+        while True:
+            begun.set()
+            try:
+                await asyncio.sleep(0.001)
+            except BaseException:
+                answers.append(1)
+
+    return tool(goes_on, **options), answers, begun
