@@ -11,6 +11,7 @@ import msgspec
 from remit.agent import prompt
 from remit.agent.act import Actor, Time
 from remit.agent.budget import Budget, spent
+from remit.agent.history import History
 from remit.agent.plan import Plan
 from remit.agent.state import AgentInput, AgentState, conversation
 from remit.agent.think import think
@@ -77,7 +78,7 @@ class AgentProgram:
         plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
         past = await _past(run, asked)
         actor = Actor(plan, self.abandoned, run)
-        drive = _Drive(plan, self._specs, run, state, past, actor)
+        drive = _Drive(plan, self._specs, run, state, past, actor, History(plan.model.name))
         budget = plan.budget
         timed = budget.limit_seconds is not None
         try:
@@ -109,6 +110,7 @@ class _Drive:
     state: AgentState
     past: Sequence[Message]
     actor: Actor
+    history: History
 
     async def in_time(self, move: Think | Act) -> bool:
         """Make the move; False if the budget's time ended before it."""
@@ -130,7 +132,7 @@ class _Drive:
         match move:
             case Think():
                 request = prompt.build(
-                    plan.instructions, self.specs, self.past, state, plan.max_output
+                    plan.instructions, self.specs, self.past, state, plan.max_output, self.history
                 )
                 await think(run, len(state.turns), plan.model, request)
             case Act():

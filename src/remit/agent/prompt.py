@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from remit.agent.history import History
 from remit.agent.state import AgentState
 from remit.models.request import ModelRequest, ToolSpec
 from remit.tools.tool import Tool
@@ -21,11 +22,13 @@ def build(
     past: Sequence[Message],
     state: AgentState,
     max_output: int,
+    history: History,
 ) -> ModelRequest:
-    """The request of the next turn: the thread so far, and what this run added."""
+    """The request of the next turn: the thread so far, and what this run added, made valid by
+    `history`."""
     return ModelRequest(
         instructions=instructions,
-        messages=(*past, *state.messages),
+        messages=history.valid((*past, *state.messages)),
         tools=tools,
         max_output=max_output,
     )

@@ -1,0 +1,297 @@
+"""A history made so that every provider takes it, before each model call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from remit.values.content import Call, Reasoning, Text
+from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
+
+What = Literal[
+    "empty", "foreign", "joined", "misnamed", "moved", "opened", "orphan", "renamed", "unanswered"
+]
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_OPENING = UserMessage((Text("(The conversation begins before what follows.)"),))
+_replace = msgspec.structs.replace
+
+
+class Mend(msgspec.Struct, frozen=True):
+    """One thing that was mended, and the place of its message in the history that was given.
+
+    `empty`: a message, or a part of one, said nothing and is left out. `foreign`: reasoning of
+    another maker's is left out. `joined`: an answer followed an answer. `misnamed`: a call's name
+    was no legal one. `moved`: a result stood elsewhere than behind its call. `opened`: the history
+    did not begin with a user's message. `orphan`: a result without a call is left out. `renamed`:
+    a call's id was not legal, or was another's too. `unanswered`: a call without a result got one.
+    """
+
+    what: What
+    at: int
+
+
+def mend(messages: Sequence[Message], maker: str) -> tuple[Sequence[Message], tuple[Mend, ...]]:
+    """`messages` as any provider takes them, and what was mended; the same object if nothing was.
+
+    Each call is followed by its result, in the order of the calls and under an id of its own; no
+    message and no text is empty; a user's message comes first, and an answer never follows an
+    answer; reasoning stays byte for byte, and goes to its own `maker` only. Users' messages that
+    follow each other stay apart: adapters join them where a provider wants that.
+    """
+    if is_valid(messages, maker):
+        return messages, ()
+    work = _Work(maker)
+    for at, message in enumerate(messages):
+        work.take(at, message)
+    return work.whole(), tuple(work.mends)
+
+
+def is_valid(messages: Sequence[Message], maker: str) -> bool:
+    """Whether there is nothing to mend."""
+    return _Check(maker).passes(messages)
+
+
+class History:
+    """The history of one drive, whose model is `maker`: what was found valid is not looked at
+    again, so that a turn costs what it adds."""
+
+    def __init__(self, maker: str) -> None:
+        self._maker = maker
+        self._known: tuple[Message, ...] = ()
+        self._check = _Check(maker)
+
+    def valid(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """`mend` of the messages."""
+        known = len(self._known)
+        if messages[:known] != self._known:
+            self._known, self._check, known = (), _Check(self._maker), 0
+        if self._check.passes(messages[known:]):
+            self._known = messages
+            return messages
+        self._known, self._check = (), _Check(self._maker)
+        return tuple(mend(messages, self._maker)[0])
+
+
+class _Check:
+    """Whether messages are valid, a stretch at a time. It runs before each model call, hence the
+    exact types, which are told several times faster than others."""
+
+    def __init__(self, maker: str) -> None:
+        self._maker = maker
+        self._ids: set[str] = set()
+        self._names: set[str] = set()
+        # Whether an answer would follow an answer, or begin the history.
+        self._answered = True
+
+    def passes(self, messages: Iterable[Any]) -> bool:
+        """Whether they are valid behind those that passed before."""
+        waiting: list[str] = []
+        for message in messages:
+            kind = type(message)
+            if kind is ToolMessage:
+                if not waiting or waiting.pop() != message.call_id:
+                    return False
+            elif waiting:
+                return False
+            elif kind is UserMessage:
+                if not _says(message.content):
+                    return False
+                self._answered = False
+            elif self._answered or not self._takes(message.content, waiting):
+                return False
+            else:
+                self._answered = not waiting
+        return not waiting
+
+    def _takes(self, content: Iterable[Any], waiting: list[str]) -> bool:
+        """Whether an answer is valid; `waiting` gets its calls, the last one first."""
+        says = False
+        for part in content:
+            kind = type(part)
+            if kind is Text:
+                if not part.text or part.text.isspace():
+                    return False
+                says = True
+            elif kind is Call:
+                id, name = part.id, part.name
+                if id in self._ids or not _legal(id, 40, self._ids):
+                    return False
+                if name not in self._names and not _legal(name, 64, self._names):
+                    return False
+                waiting.append(id)
+            elif part.maker != self._maker:
+                return False
+        waiting.reverse()
+        return says or bool(waiting)
+
+
+def _says(content: Sequence[Any]) -> bool:
+    for part in content:
+        if type(part) is Text and (not part.text or part.text.isspace()):
+            return False
+    return bool(content)
+
+
+def _legal(name: str, most: int, known: set[str]) -> bool:
+    """Whether `name` is legal for every provider; it is then `known`."""
+    # Most names are identifiers, which is told several times faster.
+    plain = name.isidentifier() and name.isascii()
+    if len(name) > most or not (plain or _NAME.fullmatch(name)):
+        return False
+    known.add(name)
+    return True
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A call as it is sent, where its result belongs."""
+
+    call: Call
+    at: int
+    result: ToolMessage | None = None
+
+
+@dataclass(slots=True)
+class _Turn:
+    message: Message
+    slots: list[_Slot] = field(default_factory=list)
+
+
+class _Work:
+    """A history that is being mended, message by message."""
+
+    def __init__(self, maker: str) -> None:
+        self.mends: list[Mend] = []
+        self._maker = maker
+        self._turns: list[_Turn] = []
+        self._ids: set[str] = set()
+        self._open: dict[str, list[_Slot]] = {}
+        self._next: list[_Slot] = []
+
+    def take(self, at: int, message: Message) -> None:
+        """Take the next message."""
+        match message:
+            case UserMessage():
+                self._hear(at, message)
+            case AssistantMessage():
+                self._answer(at, message)
+            case ToolMessage():
+                self._result(at, message)
+
+    def whole(self) -> tuple[Message, ...]:
+        """All of it, each call with its result."""
+        found: list[Message] = []
+        for turn in self._turns:
+            found.append(turn.message)
+            for slot in turn.slots:
+                if slot.result is None:
+                    self._note("unanswered", slot.at)
+                    text = "Not run: no result was recorded."
+                    slot.result = ToolMessage(slot.call.id, slot.call.name, text, "not_run")
+                found.append(slot.result)
+        return tuple(found)
+
+    def _note(self, what: What, at: int) -> None:
+        self.mends.append(Mend(what, at))
+
+    def _hear(self, at: int, message: UserMessage) -> None:
+        content = tuple([part for part in message.content if not _blank(part)])
+        if len(content) < len(message.content) or not content:
+            self._note("empty", at)
+            message = _replace(message, content=content)
+        if content:
+            self._next = []
+            self._turns.append(_Turn(message))
+
+    def _answer(self, at: int, message: AssistantMessage) -> None:
+        parts: list[Text | Reasoning | Call] = []
+        slots: list[_Slot] = []
+        opened: dict[str, list[_Slot]] = {}
+        for part in message.content:
+            if isinstance(part, Call):
+                slot = _Slot(self._named(at, part), at)
+                opened.setdefault(part.id, []).append(slot)
+                slots.append(slot)
+                parts.append(slot.call)
+            elif isinstance(part, Reasoning) and part.maker != self._maker:
+                self._note("foreign", at)
+            elif _blank(part):
+                self._note("empty", at)
+            else:
+                parts.append(part)
+        if all(isinstance(part, Reasoning) for part in parts):
+            self._note("empty", at)
+            return
+        if not _same(parts, message.content):
+            message = _replace(message, content=tuple(parts))
+        # A call's result stands behind it, so an earlier call of its id has had its chance.
+        self._open.update(opened)
+        self._next = list(slots)
+        self._place(at, _Turn(message, slots))
+
+    def _place(self, at: int, turn: _Turn) -> None:
+        last = self._turns[-1] if self._turns else None
+        if last is None:
+            self._note("opened", at)
+            self._turns.append(_Turn(_OPENING))
+        elif isinstance(last.message, AssistantMessage) and not last.slots:
+            self._note("joined", at)
+            assert isinstance(turn.message, AssistantMessage)
+            self._turns.pop()
+            content = _joined(last.message.content, turn.message.content)
+            turn.message = _replace(turn.message, content=content)
+        self._turns.append(turn)
+
+    def _result(self, at: int, message: ToolMessage) -> None:
+        waiting = self._open.get(message.call_id)
+        if not waiting:
+            self._note("orphan", at)
+            return
+        slot = waiting.pop(0)
+        if self._next and slot is self._next[0]:
+            self._next.pop(0)
+        else:
+            self._note("moved", at)
+        if slot.call.id != message.call_id:
+            message = _replace(message, call_id=slot.call.id)
+        slot.result = message
+
+    def _named(self, at: int, call: Call) -> Call:
+        if _NAME.fullmatch(call.name) is None:
+            self._note("misnamed", at)
+            call = _replace(call, name="unknown", misnamed=call.misnamed or call.name[:200])
+        stem = free = call.id if _ID.fullmatch(call.id) else "call"
+        number = 1
+        while free in self._ids:
+            number += 1
+            free = f"{stem[:30]}_{number}"
+        self._ids.add(free)
+        if free == call.id:
+            return call
+        self._note("renamed", at)
+        return _replace(call, id=free)
+
+
+def _blank(part: object) -> bool:
+    return isinstance(part, Text) and not part.text.strip()
+
+
+def _same(parts: Sequence[object], others: Sequence[object]) -> bool:
+    return len(parts) == len(others) and all(map(lambda a, b: a is b, parts, others))
+
+
+Parts = tuple[Text | Reasoning | Call, ...]
+
+
+def _joined(one: Parts, other: Parts) -> Parts:
+    """Two answers' parts as one answer's, in which their texts stay paragraphs apart."""
+    end, start = one[-1], other[0]
+    if isinstance(end, Text) and isinstance(start, Text):
+        return (*one[:-1], Text(f"{end.text}\n\n{start.text}"), *other[1:])
+    return one + other
