@@ -63,7 +63,10 @@ Gate = Ready | Ask | ToolMessage
 
 
 def step_name(turn: int, number: int) -> str:
-    """The name of a call's step, and the key of the question about it."""
+    """The name of a call's step, and the key of the question about it. Turn -1 is what the
+    history that the run began with had asked for."""
+    if turn < 0:
+        return f"history/call:{number}"
     return f"turn:{turn}/call:{number}"
 
 

@@ -21,6 +21,7 @@ from remit.tools.tool import Tool
 from remit.values.errors import ConfigError
 from remit.values.events import Event
 from remit.values.identity import Caller
+from remit.values.messages import Message
 from remit.values.results import Result
 
 Deps = TypeVar("Deps", default=Any)
@@ -112,10 +113,11 @@ class Agent(Generic[Deps, Output]):
             deps=deps,
         )
 
-    async def run(
+    async def run(  # noqa: PLR0913  # each option stands alone, by name
         self,
-        message: str,
+        message: str | None,
         *,
+        history: Iterable[Message] = (),
         user: str | None = None,
         tenant: str | None = None,
         by: Caller | None = None,
@@ -124,17 +126,22 @@ class Agent(Generic[Deps, Output]):
     ) -> Result:
         """Run without a store: nothing is kept, and a run that waits for approval ends there.
 
+        `history` is what was said before. With None for a message the run goes on where that
+        ends: calls with a result never run again, those without one pass every gate again, with
+        the idempotency keys that they had.
+
         `on_event` gets every event in order and is awaited; what it raises ends the run. Raises
         ConfigError and UserIdError before anything runs, ProviderError and
         ConnectionFailedError from the model's provider, with what was done so far.
         """
-        asking = Asking(message=message, user=user, tenant=tenant, by=by)
+        asking = Asking(message=message, history=history, user=user, tenant=tenant, by=by)
         return await run_unkept(self._own_plan(deps), asking, on_event)
 
     def stream(
         self,
-        message: str,
+        message: str | None,
         *,
+        history: Iterable[Message] = (),
         user: str | None = None,
         tenant: str | None = None,
         by: Caller | None = None,
@@ -145,7 +152,7 @@ class Agent(Generic[Deps, Output]):
         Leaving the iteration early cancels the run. A reader that is slow does not slow it: it
         misses deltas where more than 256 wait, which `delta_id` tells, and no other event.
         """
-        asking = Asking(message=message, user=user, tenant=tenant, by=by)
+        asking = Asking(message=message, history=history, user=user, tenant=tenant, by=by)
         return stream_unkept(self._own_plan(deps), asking)
 
     def _own_plan(self, deps: Deps | None) -> Plan:

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
 import msgspec
 
+from remit.agent.resuming import history_of
 from remit.agent.state import AgentInput
 from remit.kernel.facts import Asked
 from remit.values.content import Text, well_formed
 from remit.values.errors import ConfigError, UserIdError
 from remit.values.identity import Caller, is_id
-from remit.values.messages import UserMessage
+from remit.values.messages import Message, UserMessage
 from remit.values.results import Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """A message for an agent, for whom it is, and who asks.
+    """A message for an agent, for whom it is, and who asks. `history` is what was said before it;
+    without a message the run goes on where that ends.
 
-    Raises ConfigError for a message without text, UserIdError for ids of another shape.
+    Raises ConfigError for a message without text and for a history that leaves nothing to do,
+    UserIdError for ids of another shape.
     """
 
-    message: str
+    message: str | None
+    history: Iterable[Message] = ()
     user: str | None = None
     tenant: str | None = None
     thread: str | None = None
     by: Caller | None = None
 
     def __post_init__(self) -> None:
-        check_message(self.message)
+        if self.message is not None:
+            check_message(self.message)
+        history = history_of(self.history, asked=self.message is not None)
+        object.__setattr__(self, "history", history)
         for kind in ("user", "tenant"):
             value = getattr(self, kind)
             if value is not None and not is_id(value):
@@ -45,9 +52,10 @@ class Asking:
 
     def fact(self, at: int) -> Asked:
         """The first fact of the run."""
+        message = None if self.message is None else user_message(self.message)
         return Asked(
             at=at,
-            input=AgentInput(message=user_message(self.message)),
+            input=AgentInput(message=message, history=tuple(self.history)),
             user=self.user,
             tenant=self.tenant,
             thread=self.thread,

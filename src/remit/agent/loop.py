@@ -76,7 +76,7 @@ class AgentProgram:
         """`drive`, on a fresh `state` that the caller may read meanwhile."""
         asked = codec.convert(run.asked.input, AgentInput)
         plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
-        past = await _past(run, asked)
+        past = await _past(run, asked, state)
         actor = Actor(plan, self.abandoned, run)
         drive = _Drive(plan, self._specs, run, state, past, actor, History(plan.model.name))
         budget = plan.budget
@@ -143,10 +143,11 @@ class _Drive:
                 assert_never(move)
 
 
-async def _past(run: ActiveRun, asked: AgentInput) -> list[Message]:
-    """What the runs said that this one builds on: earlier ones of its thread, or a fork's."""
+async def _past(run: ActiveRun, asked: AgentInput, state: AgentState) -> list[Message]:
+    """What was said before: by the runs that this one builds on, earlier ones of its thread or a
+    fork's, or else in its history, where decisions may yet change it."""
     if run.asked.thread is None and asked.fork is None:
-        return []
+        return state.history
     past: list[Message] = []
     for facts in await run.lineage():
         past.extend(conversation(run.id, facts))

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.agent.resuming import open_calls
 from remit.kernel.facts import Answered, AnyFact, Asked, Finished, Paused, Received, Stepped
 from remit.models.request import Stop
 from remit.values import codec
@@ -20,12 +21,14 @@ class AgentInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an agent's run is asked: the input of its first fact.
 
     `fork` is the run that it builds on, which may be all that it is asked. `model` takes the
-    place of the agent's own.
+    place of the agent's own. `history` is what was said before; without a message the run goes on
+    where it ends.
     """
 
     message: UserMessage | None = None
     fork: str | None = None
     model: str | None = None
+    history: tuple[Message, ...] = ()
 
 
 class ModelAnswer(
@@ -75,6 +78,8 @@ class AgentState:
     def __init__(self, run_id: str, path: str = "") -> None:
         self.run_id = run_id
         self._path = path
+        self.history: list[Message] = []
+        """What was said before, where the run was given that."""
         self.messages: list[Message] = []
         """What complete turns added; a turn is complete when each of its calls has a result."""
         self.turns: list[Turn] = []
@@ -124,9 +129,7 @@ class AgentState:
                 if value is not None:
                     self._step(fact, value)
             case Asked():
-                asked = codec.convert(fact.input, AgentInput)
-                if asked.message is not None:
-                    self.messages.append(asked.message)
+                self._ask(codec.convert(fact.input, AgentInput))
             case Received():
                 self._hear(codec.convert(fact.value, UserMessage))
             case Paused(asks=asks):
@@ -167,6 +170,14 @@ class AgentState:
         """Every message so far, results of an incomplete turn included, in call order."""
         partly = (self.results[call.id] for call in self.open_calls if call.id in self.results)
         return (*self.messages, *partly)
+
+    def _ask(self, asked: AgentInput) -> None:
+        self.history.extend(asked.history)
+        if asked.message is not None:
+            self.messages.append(asked.message)
+        else:
+            self.open_calls = open_calls(asked.history)
+            self.calls_asked = len(self.open_calls)
 
     def _step(self, fact: Stepped, value: StepValue) -> None:
         if isinstance(value, ToolMessage):
@@ -229,11 +240,14 @@ class AgentState:
             return msgspec.structs.replace(call, arguments=arguments)
 
         self.open_calls = tuple(edited(call) for call in self.open_calls)
-        self.turns[-1] = msgspec.structs.replace(self.turns[-1], calls=self.open_calls)
-        last = self.messages[-1]
+        if self.turns:
+            self.turns[-1] = msgspec.structs.replace(self.turns[-1], calls=self.open_calls)
+        where = self.messages or self.history
+        at = max(at for at, one in enumerate(where) if isinstance(one, AssistantMessage))
+        last = where[at]
         assert isinstance(last, AssistantMessage)
         content = tuple(edited(part) if isinstance(part, Call) else part for part in last.content)
-        self.messages[-1] = msgspec.structs.replace(last, content=content)
+        where[at] = msgspec.structs.replace(last, content=content)
 
 
 def derive(run_id: str, facts: Iterable[tuple[int, AnyFact]], path: str = "") -> AgentState:
@@ -246,8 +260,9 @@ def derive(run_id: str, facts: Iterable[tuple[int, AnyFact]], path: str = "") ->
 
 
 def conversation(run_id: str, facts: Iterable[AnyFact]) -> Sequence[Message]:
-    """What an ended run added to its thread."""
-    return derive(run_id, enumerate(facts, 1)).messages
+    """What an ended run added to its thread, and what it began with."""
+    state = derive(run_id, enumerate(facts, 1))
+    return [*state.history, *state.messages]
 
 
 def not_run(call: Call, why: str) -> ToolMessage:
