@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 from remit.agent.asking import Asking
 from remit.agent.budget import Budget
 from remit.agent.grants import allowed, grant
+from remit.agent.parts import Content
 from remit.agent.plan import DepsFactory, Plan
 from remit.agent.toolbox import Inventory, entry, toolbox
 from remit.agent.unkept import OnEvent, run_unkept, stream_unkept
@@ -115,7 +116,7 @@ class Agent(Generic[Deps, Output]):
 
     async def run(  # noqa: PLR0913  # each option stands alone, by name
         self,
-        message: str | None,
+        message: Content | None,
         *,
         history: Iterable[Message] = (),
         user: str | None = None,
@@ -126,6 +127,7 @@ class Agent(Generic[Deps, Output]):
     ) -> Result:
         """Run without a store: nothing is kept, and a run that waits for approval ends there.
 
+        `message` is text, or a list of texts, images and PDFs that the model's card accepts.
         `history` is what was said before. With None for a message the run goes on where that
         ends: calls with a result never run again, those without one pass every gate again, with
         the idempotency keys that they had.
@@ -135,11 +137,12 @@ class Agent(Generic[Deps, Output]):
         ConnectionFailedError from the model's provider, with what was done so far.
         """
         asking = Asking(message=message, history=history, user=user, tenant=tenant, by=by)
+        asking.check(self.card)
         return await run_unkept(self._own_plan(deps), asking, on_event)
 
     def stream(
         self,
-        message: str | None,
+        message: Content | None,
         *,
         history: Iterable[Message] = (),
         user: str | None = None,
@@ -153,6 +156,7 @@ class Agent(Generic[Deps, Output]):
         misses deltas where more than 256 wait, which `delta_id` tells, and no other event.
         """
         asking = Asking(message=message, history=history, user=user, tenant=tenant, by=by)
+        asking.check(self.card)
         return stream_unkept(self._own_plan(deps), asking)
 
     def _own_plan(self, deps: Deps | None) -> Plan:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
 
 import msgspec
 
+from remit.agent.parts import Content, check_accepted, user_message
 from remit.agent.resuming import history_of
 from remit.agent.state import AgentInput
 from remit.kernel.facts import Asked
-from remit.values.content import Text, well_formed
+from remit.models.protocol import Card
 from remit.values.errors import ConfigError, UserIdError
 from remit.values.identity import Caller, is_id
-from remit.values.messages import Message, UserMessage
+from remit.values.messages import Message
 from remit.values.results import Status
 
 
@@ -27,18 +28,18 @@ class Asking:
     UserIdError for ids of another shape.
     """
 
-    message: str | None
+    message: Content | None
     history: Iterable[Message] = ()
     user: str | None = None
     tenant: str | None = None
     thread: str | None = None
     by: Caller | None = None
+    input: AgentInput = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.message is not None:
-            check_message(self.message)
-        history = history_of(self.history, asked=self.message is not None)
-        object.__setattr__(self, "history", history)
+        said = None if self.message is None else user_message(self.message)
+        history = history_of(self.history, asked=said is not None)
+        object.__setattr__(self, "input", AgentInput(message=said, history=history))
         for kind in ("user", "tenant"):
             value = getattr(self, kind)
             if value is not None and not is_id(value):
@@ -50,33 +51,21 @@ class Asking:
         if self.by is not None:
             check_caller(self.by)
 
+    def check(self, card: Card) -> None:
+        """Raise ConfigError for a part that the model of this card does not take."""
+        said = self.input.message
+        check_accepted(card, [*self.input.history, *([said] if said else [])])
+
     def fact(self, at: int) -> Asked:
         """The first fact of the run."""
-        message = None if self.message is None else user_message(self.message)
         return Asked(
             at=at,
-            input=AgentInput(message=message, history=tuple(self.history)),
+            input=self.input,
             user=self.user,
             tenant=self.tenant,
             thread=self.thread,
             by=self.by,
         )
-
-
-def check_message(message: object) -> None:
-    """Raise ConfigError unless `message` is text that a provider takes."""
-    if not isinstance(message, str):
-        raise ConfigError(
-            f"the message must be text, not {type(message).__name__}:"
-            " images and files are not there yet"
-        )
-    if not message.strip():
-        raise ConfigError("the message is empty: providers refuse blank text")
-
-
-def user_message(text: str) -> UserMessage:
-    """What a person said."""
-    return UserMessage((Text(well_formed(text)),))
 
 
 def check_caller(by: object) -> None:

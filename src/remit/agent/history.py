@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.agent.parts import check_accepted
+from remit.models.protocol import Card
 from remit.values.content import Call, Reasoning, Text
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
@@ -58,19 +60,21 @@ def is_valid(messages: Sequence[Message], maker: str) -> bool:
 
 
 class History:
-    """The history of one drive, whose model is `maker`: what was found valid is not looked at
-    again, so that a turn costs what it adds."""
+    """The history of one drive, whose model is `maker` and takes what `card` says: what was found
+    valid is not looked at again, so that a turn costs what it adds."""
 
-    def __init__(self, maker: str) -> None:
+    def __init__(self, maker: str, card: Card) -> None:
         self._maker = maker
+        self._card = card
         self._known: tuple[Message, ...] = ()
         self._check = _Check(maker)
 
     def valid(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """`mend` of the messages."""
+        """`mend` of the messages. Raises ConfigError for a part that the model does not take."""
         known = len(self._known)
         if messages[:known] != self._known:
             self._known, self._check, known = (), _Check(self._maker), 0
+        check_accepted(self._card, messages[known:])
         if self._check.passes(messages[known:]):
             self._known = messages
             return messages

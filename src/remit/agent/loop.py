@@ -78,7 +78,8 @@ class AgentProgram:
         plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
         past = await _past(run, asked, state)
         actor = Actor(plan, self.abandoned, run)
-        drive = _Drive(plan, self._specs, run, state, past, actor, History(plan.model.name))
+        history = History(plan.model.name, plan.model.card)
+        drive = _Drive(plan, self._specs, run, state, past, actor, history)
         budget = plan.budget
         timed = budget.limit_seconds is not None
         try:

@@ -13,19 +13,18 @@ from typing import Any
 
 import msgspec
 
+from remit.agent.measure import request_tokens, tokens
 from remit.agent.state import ModelAnswer
 from remit.kernel.run import ActiveRun
 from remit.models.assemble import Assembly, RawCall
 from remit.models.protocol import Model
 from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk
-from remit.values import codec
 from remit.values.content import Call, Reasoning, Text
 from remit.values.errors import ConfigError, ProviderError, StoreError
 from remit.values.events import ReasoningEvent, TextEvent
 from remit.values.messages import AssistantMessage
 from remit.values.usage import Usage
 
-_BYTES_A_TOKEN = 4
 _SHOWN = (TextChunk, ReasoningChunk)
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -67,7 +66,7 @@ async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -
     assembly.close()
     return ModelAnswer(
         message=AssistantMessage(_content(run, turn, assembly, model.name), model.name),
-        usage=_priced(assembly.usage or _estimated(request, assembly), model),
+        usage=_priced(assembly.usage or _estimated(request, assembly, model), model),
         stop=assembly.stop,
     )
 
@@ -122,18 +121,14 @@ def _mark(run: ActiveRun) -> str:
     return hashlib.blake2b(f"{run.id}/{run.path}".encode(), digest_size=5).hexdigest()
 
 
-def _estimated(request: ModelRequest, assembly: Assembly) -> Usage:
+def _estimated(request: ModelRequest, assembly: Assembly, model: Model) -> Usage:
     """The usage of an answer whose model reported none: a token for every four bytes, so that a
     budget of cost or tokens bounds such a model, too."""
     return Usage(
-        input_tokens=_tokens(request),
-        output_tokens=_tokens(assembly.parts),
+        input_tokens=request_tokens(request, model.card),
+        output_tokens=tokens(assembly.parts),
         estimated=True,
     )
-
-
-def _tokens(value: object) -> int:
-    return -(-len(codec.encode(value)) // _BYTES_A_TOKEN)
 
 
 def _priced(usage: Usage, model: Model) -> Usage:

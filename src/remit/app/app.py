@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from remit.agent.agent import Agent
 from remit.agent.asking import check_caller, check_page
 from remit.agent.grants import grant as check_grant
+from remit.agent.parts import Content
 from remit.agent.plan import DepsFactory
 from remit.agent.toolbox import Inventory
 from remit.agent.view import listed, view
 from remit.app import deciding, retention
-from remit.app.asked import asked_of, sent_to
+from remit.app.asked import asked_of, format_of, sent_to
 from remit.app.deploying import deployed
 from remit.app.forking import Fork
 from remit.app.house import DRAIN, House, Settings
@@ -157,14 +158,15 @@ class App:
         **options: Unpack[StartOptions],
     ) -> str:
         """Queue a run and give back its id at once; with `key=`, that of the run that the key
-        made before. An agent is asked a message, which is text, and a workflow its input. The
-        options are those of `StartOptions`.
+        made before. An agent is asked a message, which is text or a list of texts, images and
+        PDFs, and a workflow its input. The options are those of `StartOptions`.
 
         Raises ConfigError for an unknown agent, UserIdError, ThreadBusyError and StartKeyError.
         """
         house, found, starting = self._open(), self._members.find(agent), Starting(**options)
         asked = starting.asked(asked_of(found, message), self._open().now())
-        start = starting.start(key_of(found), asked, thread_name(found))
+        format = format_of(asked.input)
+        start = starting.start(key_of(found), asked, thread_name(found), format=format)
         return await begin(house, starting, start)
 
     async def run(
@@ -181,7 +183,7 @@ class App:
         run: str,
         *,
         after_turn: int | None = None,
-        message: str | None = None,
+        message: Content | None = None,
         agent: str | Agent[Any, Any] | None = None,
         model: str | None = None,
         **options: Unpack[StartOptions],
@@ -306,9 +308,10 @@ class App:
     async def send(
         self, run: str, message: Any, *, by: Caller | None = None, id: str | None = None
     ) -> None:
-        """Leave a message for a run that has not ended: text for an agent, which sees it before
-        its next model call, also one that was about to answer; plain data for a workflow. The
-        same `id` again is the same message. Raises ConfigError, RunNotFoundError, RunEndedError.
+        """Leave a message for a run that has not ended: text or parts for an agent, which sees
+        them before its next model call, also one that was about to answer; plain data for a
+        workflow. The same `id` again is the same message. Raises ConfigError, RunNotFoundError,
+        RunEndedError.
         """
         house = self._open()
         if by is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from remit.agent.asking import check_message, user_message
+from remit.agent.parts import Content, check_accepted, user_message
 from remit.agent.state import AgentInput, AgentState
 from remit.app.roster import AnyAgent, key_of, thread_name
 from remit.app.starting import Starting
@@ -26,28 +26,29 @@ class Fork:
 
     run: str
     after_turn: int | None
-    message: str | None
+    message: Content | None
     model: str | None
 
     async def start(self, store: Store, agent: AnyAgent, starting: Starting, at: int) -> Start:
         """What the store is to make, as a run of `agent`. Raises ConfigError where that cannot
         be: no such turn, nothing to answer, a thread that is not new, a model without rates."""
-        if self.message is not None:
-            check_message(self.message)
+        message = None if self.message is None else user_message(self.message)
         if self.model is not None:
             agent.replace(model=self.model).plan(frozenset())
-        seq = fork_point(self.run, await facts_of(store, self.run), self.after_turn, self.message)
+        if message is not None:
+            model = agent if self.model is None else agent.replace(model=self.model)
+            check_accepted(model.card, [message])
+        seq = fork_point(self.run, await facts_of(store, self.run), self.after_turn, message)
         thread = starting.thread_key(thread_name(agent))
         if thread is not None and await store.thread_head(thread) is not None:
             raise ConfigError(f"a fork needs a thread of its own, and {starting.thread!r} is taken")
-        message = None if self.message is None else user_message(self.message)
         asked = starting.asked(AgentInput(message=message, fork=self.run, model=self.model), at)
         base = Base(self.run, seq)
         return starting.start(key_of(agent), asked, thread_name(agent), base=base, format=_FORMAT)
 
 
 def fork_point(
-    run: str, facts: Sequence[tuple[int, AnyFact]], after_turn: int | None, message: str | None
+    run: str, facts: Sequence[tuple[int, AnyFact]], after_turn: int | None, message: object
 ) -> int:
     """The sequence number that the fork builds on: where the turn's last result is recorded.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,25 +11,50 @@ from remit.models.pricing import Pricing
 from remit.models.request import Chunk, ModelRequest
 from remit.values.errors import ConfigError
 
+_CONTENT = re.compile("text|image|pdf")
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
+_MENDS = {"accepts": "text, image and pdf", "hosts": "whole names like 'files.example.com'"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
     """What is known of one model. `window` and `max_output` count tokens.
 
-    Raises ConfigError for what is no Pricing or no number of tokens.
+    `accepts` is what its messages may hold: `text`, `image`, `pdf`. URLs of images and PDFs are
+    handed to it only if their host is one of `hosts`. `image_tokens` and `pdf_tokens` are what one
+    of them counts for where tokens are estimated. Raises ConfigError for what is no Pricing, no
+    number of tokens, no such content and no host.
     """
 
     pricing: Pricing | None = None
     window: int | None = None
     max_output: int | None = None
+    accepts: Iterable[str] = frozenset({"text"})
+    hosts: Iterable[str] = frozenset()
+    image_tokens: int = 1_600
+    pdf_tokens: int = 30_000
 
     def __post_init__(self) -> None:
         if self.pricing is not None and not isinstance(self.pricing, Pricing):
             raise ConfigError(f"Card.pricing must be a Pricing, not {self.pricing!r}")
-        for name in ("window", "max_output"):
+        for name, pattern in (("accepts", _CONTENT), ("hosts", _HOST)):
+            object.__setattr__(self, name, _named(name, getattr(self, name), pattern))
+        for name in ("window", "max_output", "image_tokens", "pdf_tokens"):
             value = getattr(self, name)
-            if value is not None and (type(value) is not int or value < 1):
+            known = value is not None or name.endswith("_tokens")
+            if known and (type(value) is not int or value < 1):
                 raise ConfigError(f"Card.{name} must be at least 1 token, not {value!r}")
+
+
+def _named(option: str, given: object, pattern: re.Pattern[str]) -> frozenset[str]:
+    """`given` as a set of names that fit. Raises ConfigError."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ConfigError(f"Card.{option} must be a set of names, not {given!r}")
+    found = frozenset(given)
+    for name in found:
+        if not isinstance(name, str) or pattern.fullmatch(name) is None:
+            raise ConfigError(f"Card.{option} cannot hold {name!r}: use {_MENDS[option]}")
+    return found
 
 
 class Model(Protocol):

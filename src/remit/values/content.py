@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
 
 import msgspec
+
+_PICTURES = (
+    (b"\x89PNG\r\n\x1a\n", 0, "image/png"),
+    (b"\xff\xd8\xff", 0, "image/jpeg"),
+    (b"GIF8", 0, "image/gif"),
+    (b"WEBP", 8, "image/webp"),
+)
 
 
 class Part(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="t", gc=False):
@@ -15,6 +24,52 @@ class Text(Part, frozen=True, tag="text"):
     """Plain text."""
 
     text: str
+
+
+class Image(Part, frozen=True, tag="image"):
+    """A picture: the bytes of a PNG, JPEG, GIF or WebP, or the URL of one.
+
+    `Image(data)`, `Image.read(path)`, `Image(url="https://…")`. A URL is handed to the provider,
+    which fetches it; remit never does.
+    """
+
+    data: bytes = b""
+    url: str = ""
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Self:
+        """The picture in a file."""
+        return cls(Path(path).read_bytes())
+
+    @property
+    def media_type(self) -> str | None:
+        """What its bytes begin as, like `image/png`; None for what is no picture."""
+        for mark, at, media_type in _PICTURES:
+            if self.data[at : at + len(mark)] == mark:
+                return media_type
+        return None
+
+    def __repr__(self) -> str:
+        return f"Image({self.url or f'{len(self.data)} bytes'})"
+
+
+class Pdf(Part, frozen=True, tag="pdf"):
+    """A PDF: its bytes, or its URL, which is handed to the provider. `name` is a file's name.
+
+    `Pdf(data)`, `Pdf.read(path)`, `Pdf(url="https://…")`.
+    """
+
+    data: bytes = b""
+    url: str = ""
+    name: str = "document.pdf"
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Self:
+        """The PDF in a file, under the file's name."""
+        return cls(Path(path).read_bytes(), name=Path(path).name)
+
+    def __repr__(self) -> str:
+        return f"Pdf({self.url or f'{self.name}, {len(self.data)} bytes'})"
 
 
 class Reasoning(Part, frozen=True, tag="reasoning"):

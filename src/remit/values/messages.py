@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from remit.values.content import Call, Reasoning, Text
+from remit.values.content import Call, Image, Pdf, Reasoning, Text
 
 ResultStatus = Literal["ok", "error", "timeout", "denied", "refused", "not_run"]
 
@@ -20,12 +20,17 @@ class UserMessage(
 ):
     """What a person, or the app for them, said."""
 
-    content: tuple[Text, ...]
+    content: tuple[Text | Image | Pdf, ...]
 
     @property
     def text(self) -> str:
         """All text of the message."""
-        return "".join(part.text for part in self.content)
+        return "".join([part.text for part in self.content if isinstance(part, Text)])
+
+    @property
+    def files(self) -> tuple[Image | Pdf, ...]:
+        """Its images and PDFs, in order."""
+        return tuple([part for part in self.content if not isinstance(part, Text)])
 
 
 class AssistantMessage(

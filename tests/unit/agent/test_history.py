@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from remit.agent.history import History, Mend, mend
 from remit.models.openai_chat import OpenAIChat
+from remit.models.protocol import Card
 from remit.models.request import ModelRequest
 from remit.values.content import Call, Reasoning, Text
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -98,13 +99,13 @@ def test_results_are_those_of_their_calls_and_reasoning_is_untouched(given: list
 
 @given(st.lists(messages, max_size=12), st.integers(min_value=0, max_value=12))
 def test_a_history_that_grows_is_mended_like_a_whole_one(given: list[Message], cut: int) -> None:
-    history = History(MAKER)
+    history = History(MAKER, Card())
     history.valid(tuple(given[:cut]))
     assert history.valid(tuple(given)) == tuple(mend(given, MAKER)[0])
 
 
 def test_a_message_that_changes_is_looked_at_again() -> None:
-    history = History(MAKER)
+    history = History(MAKER, Card())
     good = (user("?"), said(call("a")), seen("a"))
     assert history.valid(good) is good
     changed = history.valid((user(" "), *good[1:]))
@@ -220,7 +221,7 @@ def test_a_long_history_costs_a_turn_next_to_nothing() -> None:
     whole = tuple(message for turn in turns for message in turn)
     anew, grown = [], []
     for _ in range(50):
-        history = History(MAKER)
+        history = History(MAKER, Card())
         assert history.valid(whole[:-4]) is not None
         began = time.perf_counter()
         assert history.valid(whole) is whole

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from remit.models.openai_chat import files
 from remit.models.openai_chat.dialect import Dialect
 from remit.models.openai_chat.history import Answered, Said, mended
 from remit.models.openai_chat.pieces import DETAILS, FIELDS
@@ -57,7 +58,7 @@ def messages(turns: Turns, dialect: Dialect) -> Iterable[dict[str, Any]]:
     id_of: Callable[[Call], str] = _short_id if dialect.short_ids else _id
     for turn in turns:
         if isinstance(turn, Said):
-            yield {"role": "user", "content": turn.text}
+            yield {"role": "user", "content": turn.text or files.content(turn.parts)}
             continue
         message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
         message |= _reasoning(turn.reasoning)

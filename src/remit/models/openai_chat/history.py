@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from remit.values.content import Call, Reasoning, Text
+from remit.values.content import Call, Image, Pdf, Reasoning, Text
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -17,9 +17,15 @@ _NO_RESULT = "Not run: no result was recorded."
 
 
 class Said(NamedTuple):
-    """What a user said, adjacent messages as one."""
+    """What a user said, adjacent messages as one. No part of it is blank."""
 
-    text: str
+    parts: tuple[Text | Image | Pdf, ...]
+
+    @property
+    def text(self) -> str | None:
+        """All of it, where it is text alone."""
+        texts = [part.text for part in self.parts if isinstance(part, Text)]
+        return "".join(texts) if len(texts) == len(self.parts) else None
 
 
 class Answered(NamedTuple):
@@ -46,7 +52,7 @@ def mended(messages: Iterable[Message], maker: str) -> list[Said | Answered]:
     used: set[str] = set()
     for message in given:
         if isinstance(message, UserMessage):
-            _say(turns, message.text)
+            _say(turns, message)
         elif isinstance(message, AssistantMessage):
             calls = tuple(_pair(call, results, used) for call in message.calls)
             reasoning = _own(message, maker) if calls else ()
@@ -54,14 +60,19 @@ def mended(messages: Iterable[Message], maker: str) -> list[Said | Answered]:
     return turns
 
 
-def _say(turns: list[Said | Answered], text: str) -> None:
-    if not text.strip():
+def _say(turns: list[Said | Answered], message: UserMessage) -> None:
+    parts = message.content
+    if message.files:
+        parts = tuple(p for p in parts if not isinstance(p, Text) or p.text.strip())
+    elif not message.text.strip():
         return
     last = turns[-1] if turns else None
-    if isinstance(last, Said):
-        turns[-1] = Said(f"{last.text}\n\n{text}")
+    if not isinstance(last, Said):
+        turns.append(Said(parts))
+    elif isinstance(last.parts[-1], Text) and isinstance(parts[0], Text):
+        turns[-1] = Said((*last.parts, Text("\n\n"), *parts))
     else:
-        turns.append(Said(text))
+        turns[-1] = Said(last.parts + parts)
 
 
 def _answer(turns: list[Said | Answered], turn: Answered) -> None:

@@ -17,6 +17,7 @@ from remit.models.openai_chat.body import as_json, clean, opening, plain
 from remit.models.openai_chat.dialect import Dialect
 from remit.models.openai_chat.history import Said, mended
 from remit.models.request import CallChunk, Chunk, ModelRequest, TextChunk, ToolSpec
+from remit.values.errors import ConfigError
 
 _RULE = (
     'Answer with one JSON object. If you need a tool, write {"tool": name, "arguments": {...}}.'
@@ -88,6 +89,8 @@ def _told(request: ModelRequest, maker: str) -> list[tuple[str, str]]:
 
     for turn in mended(request.messages, maker):
         if isinstance(turn, Said):
+            if turn.text is None:
+                raise ConfigError('tools="json" sends text alone: no images and no PDFs')
             tell("user", turn.text)
             continue
         if turn.text:
