@@ -55,11 +55,12 @@ class Talking:
     card = Card()
 
     def __init__(self, pieces: int) -> None:
-        self.pieces = pieces
+        # No two are equal: brakes would stop an answer that repeats itself.
+        self.pieces = [f"word{number} " for number in range(pieces)]
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
-        for _ in range(self.pieces):
-            yield TextChunk("word ")
+        for piece in self.pieces:
+            yield TextChunk(piece)
 
 
 def agent(tool_turns: int, delay: float = 0.0) -> Agent[None, str]:

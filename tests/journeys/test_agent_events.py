@@ -333,7 +333,7 @@ async def test_a_reader_that_stops_reading_slows_no_run_and_keeps_no_more_than_s
     None
 ):
     """The text of each turn stands in its `turn`, whatever deltas were missed."""
-    text = "so many words " * 2000
+    text = " ".join(map(str, range(6000)))
     asked = asyncio.Event()
 
     def last(request: ModelRequest) -> Say:

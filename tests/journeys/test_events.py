@@ -236,7 +236,7 @@ async def test_a_reader_who_joins_late_gets_what_was_and_what_comes(
 async def test_a_slow_reader_loses_no_fact_and_slows_no_run(
     store: Store, clock: ManualClock
 ) -> None:
-    many = "x" * 5_000
+    many = "".join(f"{number:04}" for number in range(1_250))
     turn: list[Say | Call] = [Say(many, pieces=5_000), Call("look", number=1)]
     script: list[Item] = [turn, turn, Say("done")]
     async with app_of(clerk(script, Desk().tools()), store, clock) as app:

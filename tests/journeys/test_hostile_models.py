@@ -110,7 +110,9 @@ async def test_a_model_that_reports_no_usage_is_bounded_by_cost_all_the_same() -
         yield CallChunk(0, "look", "{}")
 
     card = Card(pricing=Pricing(input=3, output=15))
-    result = await agent(Own(stream, card), tools=[look], budget=Budget(cost="0.01")).run("go")
+    result = await agent(
+        Own(stream, card), tools=[look], budget=Budget(cost="0.01"), brakes=None
+    ).run("go")
     assert result.finish == "budget"
     assert result.usage.estimated
     assert (result.usage.cost or 0) >= Decimal("0.01")

@@ -79,6 +79,7 @@ class Actor:
         self._run = run
         self._deps: Any = None
         self._has_deps = plan.deps is None
+        self._exclusive = {name for name, tool in plan.tools.items() if tool.exclusive}
         self._news = asyncio.Event()
 
     async def act(self, state: AgentState, time: Time) -> list[Ask]:
@@ -87,20 +88,17 @@ class Actor:
         self._time = time
         turn = len(state.turns) - 1
         before = state.calls_asked - len(state.open_calls)
-        todo = groups(
-            (partial(self._call, turn, number, call, before + number), self._excludes(call))
+        todo = [
+            (partial(self._call, turn, number, call, before + number), call.name in self._exclusive)
             for number, call in enumerate(state.open_calls)
             if call.id not in state.results
-        )
-        await self._build_deps()
-        work = partial(self._in_order, todo)
-        if self._run.settle is None:
-            return await work()
-        return await telling(self._run.settle, self._news, work)
-
-    def _excludes(self, call: Call) -> bool:
-        tool = self._plan.tools.get(call.name)
-        return tool is not None and tool.exclusive
+        ]
+        if not self._has_deps:
+            await self._build_deps()
+        if self._run.settle is not None:
+            work = partial(self._in_order, groups(todo))
+            return await telling(self._run.settle, self._news, work)
+        return await (self._alone([todo[0][0]]) if len(todo) == 1 else self._in_order(groups(todo)))
 
     async def _in_order(self, todo: Sequence[Sequence[Callable[[], Any]]]) -> list[Ask]:
         asks: list[Ask] = []
@@ -255,14 +253,14 @@ class Actor:
         await self._run.outwait(longest)
 
     def _context(self, turn: int, call: Call, deadline: float | None = None) -> ToolContext[Any]:
-        run = self._run
+        run, asked = self._run, self._run.asked
         return ToolContext(
             run_id=run.id,
             turn=turn,
             call_id=call.id,
             idempotency_key=call.key,
-            user=run.asked.user,
-            tenant=run.asked.tenant,
+            user=asked.user,
+            tenant=asked.tenant,
             grant=self._plan.granted,
             attempt=run.attempt,
             lease_token=run.tenure.token,

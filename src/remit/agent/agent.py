@@ -10,6 +10,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from remit.agent.asking import Asking
+from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget
 from remit.agent.grants import allowed, grant
 from remit.agent.parts import Content
@@ -38,7 +39,8 @@ class Agent(Generic[Deps, Output]):
     `provider:name` of the `catalogue`, or a Model. `parallel` is how many calls of one turn run
     at once. `max_output` is the most tokens that one answer may have. Runs keep the `version`
     that they began with. `aliases` are the names that the agent had before, the first one first:
-    its runs and threads of those times are its own. Raises ConfigError for an agent that cannot
+    its runs and threads of those times are its own. `brakes` stop what goes in circles; None
+    takes them off. Raises ConfigError for an agent that cannot
     work.
     """
 
@@ -53,6 +55,7 @@ class Agent(Generic[Deps, Output]):
     max_output: int = 4096
     version: str = "1"
     aliases: Sequence[str] = ()
+    brakes: Brakes | None = field(default_factory=Brakes)
 
     def __post_init__(self) -> None:
         _check_words(self)
@@ -112,6 +115,8 @@ class Agent(Generic[Deps, Output]):
             max_output=min(self.max_output, self.card.max_output or self.max_output),
             remodel=lambda name: self.replace(model=name).plan(granted, deps),
             deps=deps,
+            brakes=self.brakes,
+            polls=frozenset([tool.name for tool in self.tools if tool.polls]),
         )
 
     async def run(  # noqa: PLR0913  # each option stands alone, by name
@@ -177,6 +182,10 @@ def _check_words(agent: Agent[Any, Any]) -> None:
         )
     if not isinstance(agent.instructions, str):
         raise ConfigError(f"instructions of agent {name!r} must be text")
+    if agent.brakes is not None and not isinstance(agent.brakes, Brakes):
+        raise ConfigError(
+            f"brakes of agent {name!r} must be Brakes(…), or None on purpose, not {agent.brakes!r}"
+        )
     for option in ("parallel", "max_output"):
         value = getattr(agent, option)
         if type(value) is not int or value < 1:

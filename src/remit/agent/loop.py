@@ -10,9 +10,11 @@ import msgspec
 
 from remit.agent import prompt
 from remit.agent.act import Actor, Time
+from remit.agent.brakes import check
 from remit.agent.budget import Budget, spent
 from remit.agent.history import History
 from remit.agent.plan import Plan
+from remit.agent.recorded.verdicts import Braked, given
 from remit.agent.state import AgentInput, AgentState, conversation
 from remit.agent.think import think
 from remit.kernel.program import Outcome
@@ -47,6 +49,8 @@ class End(msgspec.Struct, frozen=True):
 
 def next_move(state: AgentState, budget: Budget) -> Think | Act | End:
     """What a run does next, from what is known of it."""
+    if state.stuck is not None:
+        return End("stuck")
     if state.open_calls:
         return Act()
     if not state.unanswered:
@@ -86,10 +90,14 @@ class AgentProgram:
             while True:
                 state.catch_up(run.facts)
                 move = next_move(state, budget)
-                if isinstance(move, Think):
+                if isinstance(move, Think) and run.hears:
                     # What somebody sends is seen before the next model call.
                     await run.take_news()
                     state.catch_up(run.facts)
+                braked = check(state, plan.brakes, plan.polls)
+                if braked is not None and (braked.stops or isinstance(move, Think)):
+                    await run.step(f"turn:{len(state.turns) - 1}/brake", given(braked), Braked)
+                    continue
                 if isinstance(move, End):
                     return _outcome(state, move.finish)
                 if not timed:
@@ -135,7 +143,7 @@ class _Drive:
                 request = prompt.build(
                     plan.instructions, self.specs, self.past, state, plan.max_output, self.history
                 )
-                await think(run, len(state.turns), plan.model, request)
+                await think(run, len(state.turns), plan.model, request, plan.brakes)
             case Act():
                 waiting = await self.actor.act(state, time)
                 if waiting:
@@ -159,4 +167,5 @@ def _outcome(state: AgentState, finish: Finish) -> Outcome:
     if finish == "answer":
         output: Any = state.text
         return Outcome(status="succeeded", finish="answer", output=output)
-    return Outcome(status="failed", finish=finish)
+    reason = state.stuck.brake if finish == "stuck" and state.stuck else None
+    return Outcome(status="failed", finish=finish, reason=reason)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget
 from remit.models.protocol import Model
 from remit.tools.tool import Tool
@@ -17,7 +18,8 @@ DepsFactory = Callable[[str | None, str | None], Any | Awaitable[Any]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """An agent, resolved for the place where it runs: its model is there, and `tools` are those
-    that `granted` allows. `remodel` is the same plan with another model by its name."""
+    that `granted` allows. `remodel` is the same plan with another model by its name.
+    `polls` are the names of the tools that poll."""
 
     name: str
     version: str
@@ -30,3 +32,5 @@ class Plan:
     max_output: int
     remodel: Callable[[str], Plan]
     deps: DepsFactory | None = None
+    brakes: Brakes | None = None
+    polls: frozenset[str] = frozenset()

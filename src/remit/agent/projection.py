@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.agent.recorded.verdicts import Braked
 from remit.agent.state import AgentState, ModelAnswer, step_value
 from remit.kernel.facts import AnyFact, Finished, Paused, Stepped
 from remit.values.events import (
+    BrakeEvent,
     DoneEvent,
     FactEvent,
     PendingEvent,
@@ -15,6 +17,7 @@ from remit.values.events import (
     TurnEvent,
     UsageEvent,
 )
+from remit.values.messages import ToolMessage
 
 
 class Projector:
@@ -38,7 +41,12 @@ class Projector:
                 if isinstance(value, ModelAnswer):
                     yield from self._answer(seq, turn)
                     return
-                if value is not None:
+                if isinstance(value, Braked):
+                    tool, stopped = value.tool, value.stops
+                    yield BrakeEvent(
+                        seq=seq, turn=turn, brake=value.brake, stopped=stopped, tool=tool
+                    )
+                elif isinstance(value, ToolMessage):
                     call = next(call for call in calls if call.id == value.call_id)
                     yield ToolResultEvent(seq=seq, turn=turn, call=call, result=value)
             case Paused():

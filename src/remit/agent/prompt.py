@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from remit.agent.brakes import advice
 from remit.agent.history import History
+from remit.agent.parts import user_message
 from remit.agent.state import AgentState
 from remit.models.request import ModelRequest, ToolSpec
 from remit.tools.tool import Tool
@@ -24,11 +26,12 @@ def build(
     max_output: int,
     history: History,
 ) -> ModelRequest:
-    """The request of the next turn: the thread so far, and what this run added, made valid by
-    `history`."""
+    """The request of the next turn: the thread so far, what this run added, and what the model is
+    told once, made valid by `history`."""
+    told = () if state.warning is None else (user_message(advice(state.warning)),)
     return ModelRequest(
         instructions=instructions,
-        messages=history.valid((*past, *state.messages)),
+        messages=history.valid((*past, *state.messages, *told)),
         tools=tools,
         max_output=max_output,
     )

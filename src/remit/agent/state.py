@@ -7,8 +7,19 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.agent.recorded.streaks import Streaks
+from remit.agent.recorded.verdicts import Braked
 from remit.agent.resuming import open_calls
-from remit.kernel.facts import Answered, AnyFact, Asked, Finished, Paused, Received, Stepped
+from remit.kernel.facts import (
+    Answered,
+    AnyFact,
+    Asked,
+    Dated,
+    Finished,
+    Paused,
+    Received,
+    Stepped,
+)
 from remit.models.request import Stop
 from remit.values import codec
 from remit.values.content import Call
@@ -31,14 +42,18 @@ class AgentInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     history: tuple[Message, ...] = ()
 
 
-class ModelAnswer(
-    msgspec.Struct, frozen=True, omit_defaults=True, tag="answer", tag_field="t", gc=False
-):
-    """What a model's step gave: its message, what it used, and why it stopped."""
+class ModelAnswer(Dated, frozen=True, omit_defaults=True, tag="answer", tag_field="t", gc=False):
+    """What a model's step gave: its message, what it used, and why it stopped. One that was `cut`
+    repeated itself, and was not read to its end."""
 
     message: AssistantMessage
     usage: Usage
     stop: Stop = "end"
+    cut: bool = False
+
+    @property
+    def format(self) -> int:
+        return 2 if self.cut else 1
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -50,8 +65,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments: dict[str, Any] | None = None
 
 
-StepValue = ModelAnswer | ToolMessage
-_LIVE = (ModelAnswer, ToolMessage)
+StepValue = ModelAnswer | ToolMessage | Braked
+_LIVE = (ModelAnswer, ToolMessage, Braked)
 
 
 def step_value(fact: Stepped) -> StepValue | None:
@@ -66,6 +81,8 @@ def step_value(fact: Stepped) -> StepValue | None:
                 return msgspec.convert(value, ModelAnswer)
             case {"t": "tool"}:
                 return msgspec.convert(value, ToolMessage)
+            case {"t": "braked"}:
+                return msgspec.convert(value, Braked)
             case _:
                 return None
     except msgspec.ValidationError:
@@ -95,6 +112,16 @@ class AgentState:
         self.finished: Finished | None = None
         self.closed: tuple[tuple[Call, ToolMessage], ...] = ()
         """The calls that the end left without a result of their own, and what they are given."""
+        self.streaks = Streaks()
+        """What it does again and again."""
+        self.cut = False
+        """Whether the newest answer was cut, since it repeated itself."""
+        self.braked: int | None = None
+        """The turn that was braked last."""
+        self.stuck: Braked | None = None
+        """What stops the run."""
+        self.warning: Braked | None = None
+        """What the model is to be told of in its next turn."""
         self._thinking_ms = 0
         self._acting_ms = 0
         self._known = 0
@@ -139,9 +166,11 @@ class AgentState:
             case Finished():
                 waiting = {asked.id for asked in self.pending if not asked.doubt}
                 self.asks = {}
+                # A run is stopped before it acts.
+                unbegun, why = self.stuck is not None and not self.results, _why_not(fact)
                 left = [call for call in self.open_calls if call.id not in self.results]
                 self.closed = tuple(
-                    (call, (not_run if call.id in waiting else cut_off)(call, _why_not(fact)))
+                    (call, (not_run if unbegun or call.id in waiting else cut_off)(call, why))
                     for call in left
                 )
                 self.results.update((call.id, result) for call, result in self.closed)
@@ -180,6 +209,9 @@ class AgentState:
             self.calls_asked = len(self.open_calls)
 
     def _step(self, fact: Stepped, value: StepValue) -> None:
+        if isinstance(value, Braked):
+            self._brake(value)
+            return
         if isinstance(value, ToolMessage):
             self.results[value.call_id] = value
             self._acting_ms = max(self._acting_ms, fact.took)
@@ -187,6 +219,10 @@ class AgentState:
                 self._complete_turn()
             return
         message = value.message
+        text = message.text
+        if text:
+            self.streaks.say(text)
+        self.cut, self.warning = value.cut, None
         self.usage = self.usage + value.usage
         self._thinking_ms += fact.took
         self.stop = value.stop
@@ -200,14 +236,25 @@ class AgentState:
                 usage=value.usage,
                 usage_id=f"{self.run_id}/{self._path}{fact.name}",
                 calls=self.open_calls,
-                text=message.text,
+                text=text,
             )
         )
         if message.content:
             self.messages.append(message)
 
+    def _brake(self, braked: Braked) -> None:
+        self.braked = len(self.turns) - 1
+        if braked.stops:
+            self.stuck = braked
+        else:
+            self.warning = braked
+            self.streaks.tell(braked.tool)
+
     def _complete_turn(self) -> None:
-        self.messages.extend([self.results[call.id] for call in self.open_calls])
+        results = [self.results[call.id] for call in self.open_calls]
+        self.messages.extend(results)
+        if results:
+            self.streaks.act(self.open_calls, results)
         self.open_calls, self.results = (), {}
         self._thinking_ms += self._acting_ms
         self._acting_ms = 0
@@ -217,6 +264,7 @@ class AgentState:
 
     def _hear(self, message: UserMessage) -> None:
         """Take a message that was sent meanwhile; it stands behind the results of open calls."""
+        self.streaks.hear()
         if self.open_calls:
             self._heard.append(message)
         else:

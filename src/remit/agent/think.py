@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from remit.agent.brakes import HEARD, Brakes, Ears
 from remit.agent.measure import request_tokens, tokens
 from remit.agent.state import ModelAnswer
 from remit.kernel.run import ActiveRun
@@ -34,28 +35,36 @@ def step_name(turn: int) -> str:
     return f"turn:{turn}/think"
 
 
-async def think(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
-    """The model's answer to `request`, from the journal or from the model.
+async def think(
+    run: ActiveRun, turn: int, model: Model, request: ModelRequest, brakes: Brakes | None = None
+) -> ModelAnswer:
+    """The model's answer to `request`, from the journal or from the model. One that goes in
+    circles by the measure of `brakes` is cut, and its stream closed.
 
     Raises ProviderError or ConnectionFailedError; nothing is then recorded.
     """
 
-    ask = partial(_ask, run, turn, model, request)
+    ears = None if brakes is None else Ears(brakes)
+    ask = partial(_ask, run, turn, model, request, ears)
     return await run.step(step_name(turn), ask, ModelAnswer)
 
 
-async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
-    assembly, deltas, attempt = Assembly(), count(), run.attempt
+async def _ask(
+    run: ActiveRun, turn: int, model: Model, request: ModelRequest, ears: Ears | None
+) -> ModelAnswer:
+    assembly, deltas, attempt, cut = Assembly(), count(), run.attempt, False
     stream = _opened(model, request)
     try:
         async for chunk in stream:
             assembly.add(chunk)
-            if not isinstance(chunk, _SHOWN):
-                continue
-            kind = TextEvent if isinstance(chunk, TextChunk) else ReasoningEvent
-            run.show(kind(turn=turn, attempt=attempt, delta_id=next(deltas), text=chunk.text))
-            if run.settle is not None:
-                await run.settle()
+            cut = ears is not None and type(chunk) in HEARD and ears.hear(chunk)
+            if isinstance(chunk, _SHOWN):
+                kind = TextEvent if isinstance(chunk, TextChunk) else ReasoningEvent
+                run.show(kind(turn=turn, attempt=attempt, delta_id=next(deltas), text=chunk.text))
+                if run.settle is not None:
+                    await run.settle()
+            if cut:
+                break
     except StoreError as error:
         # Another store's; passed on it would be taken for the failure of the run's own.
         raise ProviderError(message=str(error)) from error
@@ -66,8 +75,9 @@ async def _ask(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -
     assembly.close()
     return ModelAnswer(
         message=AssistantMessage(_content(run, turn, assembly, model.name), model.name),
-        usage=_priced(assembly.usage or _estimated(request, assembly, model), model),
+        usage=_priced(_used(request, assembly, model, cut), model),
         stop=assembly.stop,
+        cut=cut,
     )
 
 
@@ -119,6 +129,22 @@ def _mark(run: ActiveRun) -> str:
     if not run.path:
         return run.id[-10:]
     return hashlib.blake2b(f"{run.id}/{run.path}".encode(), digest_size=5).hexdigest()
+
+
+def _used(request: ModelRequest, assembly: Assembly, model: Model, cut: bool) -> Usage:
+    """What the answer used. One that was cut has told no more than a part of it."""
+    told = assembly.usage
+    if told is not None and not cut:
+        return told
+    estimate = _estimated(request, assembly, model)
+    if told is None:
+        return estimate
+    return msgspec.structs.replace(
+        told,
+        input_tokens=max(told.input_tokens, estimate.input_tokens),
+        output_tokens=max(told.output_tokens, estimate.output_tokens),
+        estimated=True,
+    )
 
 
 def _estimated(request: ModelRequest, assembly: Assembly, model: Model) -> Usage:

@@ -36,7 +36,7 @@ async def run_unkept(plan: Plan, asking: Asking, on_event: OnEvent | None) -> Re
     clock: Clock = SystemClock()
     run_id = ids.new("run")
     outbox = _Outbox(run_id, on_event) if on_event else None
-    journal = UnkeptJournal(outbox.fact if outbox else _untold)
+    journal = UnkeptJournal(outbox.fact if outbox else None)
     around = Surroundings(
         clock=clock,
         lease=Lease(clock),
@@ -165,10 +165,6 @@ class _Outbox:
                 except Exception as error:
                     self._raised = error
                     raise
-
-
-def _untold(seq: int, fact: AnyFact) -> None:
-    """Nobody reads along."""
 
 
 def _unseen(event: Any) -> None:

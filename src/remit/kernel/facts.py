@@ -32,6 +32,15 @@ class Asked(Fact, frozen=True, tag="asked"):
     by: Caller | None = None
 
 
+class Dated(msgspec.Struct, frozen=True, gc=False):
+    """A step's value that not every reader knows."""
+
+    @property
+    def format(self) -> int:
+        """The oldest format whose readers know all that it says."""
+        return 1
+
+
 class Stepped(Fact, frozen=True, tag="step"):
     """The step `name` is done, gave `value` and took `took` milliseconds.
 
@@ -112,7 +121,11 @@ def format_of(fact: AnyFact) -> int:
         case Started() | Received():
             return 2
         case Stepped():
-            return 2 if fact.error is not None or fact.digest is not None else 1
+            value = fact.value
+            is_later = fact.error is not None or fact.digest is not None
+            return 2 if is_later else value.format if isinstance(value, Dated) else 1
+        case Finished(finish="stuck" | "exhausted"):
+            return 2
         case Paused():
             return 2 if fact.due is not None or fact.listens else 1
         case _:

@@ -49,9 +49,9 @@ class Journal(Protocol):
 
 
 class UnkeptJournal:
-    """A journal that numbers and publishes facts, and keeps none."""
+    """A journal that numbers facts, publishes them where somebody reads along, and keeps none."""
 
-    def __init__(self, publish: Publish) -> None:
+    def __init__(self, publish: Publish | None = None) -> None:
         self.seq = 0
         self._publish = publish
 
@@ -59,7 +59,8 @@ class UnkeptJournal:
         for fact in facts:
             self.seq += 1
             hear(self.seq, fact)
-            self._publish(self.seq, fact)
+            if self._publish is not None:
+                self._publish(self.seq, fact)
         return self.seq
 
 

@@ -131,6 +131,8 @@ class ActiveRun:
         self.followers: dict[str, Callable[[int, AnyFact], None]] = {}
         """Told of every further fact; by the names of those who follow."""
         self._news = around.news
+        self.hears = around.news is not None
+        """Whether answers and messages can come while it is driven."""
         self._looking = asyncio.Lock()
         self.transacting = around.transact
         self._journal = journal
@@ -302,8 +304,8 @@ class ActiveRun:
     def check(self) -> None:
         """Raise why nothing new may begin here, if that is so."""
         self.lease.check()
-        if self.stopping is not None:
-            raise self.stopping
+        if self.halt.why is not None:
+            raise self.halt.why
 
     def now(self) -> int:
         """Milliseconds since 1970."""

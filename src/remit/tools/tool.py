@@ -43,6 +43,7 @@ class ToolOptions(TypedDict, total=False):
     repeat: Repeat
     transactional: bool
     exclusive: bool
+    polls: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,7 +60,8 @@ class Tool:
     same idempotency key; with "ask" a person decides whether it happened. A `transactional` one
     gets in `ctx.tx` the transaction that records its result, on SQLite and PostgreSQL. An
     `exclusive` one runs alone among the calls of its turn: those before it have ended by then,
-    and those after it wait.
+    and those after it wait. One that `polls` is meant to be called again with the same
+    arguments, until its result changes.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Tool:
     repeat: Repeat = "safe"
     transactional: bool = False
     exclusive: bool = False
+    polls: bool = False
     seconds: float | None = field(init=False, repr=False)
     is_async: bool = field(init=False, repr=False)
     checks_context: bool = field(init=False, repr=False)
@@ -85,7 +88,7 @@ class Tool:
         _refuse_name(self.name)
         _refuse_description(self.name, self.description)
         what = f"tool {self.name!r}"
-        for flag in ("expose_errors", "transactional", "exclusive"):
+        for flag in ("expose_errors", "transactional", "exclusive", "polls"):
             _refuse_flag(flag, getattr(self, flag), what)
         _refuse_repeat(self.repeat, self.transactional, what)
         arguments, is_async = self._read(what)

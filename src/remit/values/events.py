@@ -95,6 +95,16 @@ class TurnEvent(FactEvent, frozen=True, tag="turn"):
     record: Turn
 
 
+class BrakeEvent(FactEvent, frozen=True, tag="brake"):
+    """The run goes in circles: the model is told to change course, or the run is `stopped`.
+    `brake` is `repeated_calls`, `failing_tool` (its name is `tool`) or `repeated_text`."""
+
+    kind: ClassVar[str] = "brake"
+    brake: str
+    stopped: bool = False
+    tool: str | None = None
+
+
 class PendingEvent(FactEvent, frozen=True, tag="pending"):
     """The run waits for people's decisions."""
 
@@ -118,6 +128,7 @@ Event = (
     | ToolResultEvent
     | UsageEvent
     | TurnEvent
+    | BrakeEvent
     | PendingEvent
     | DoneEvent
 )

@@ -21,6 +21,8 @@ Finish = Literal[
     "tokens",
     "seconds",
     "budget",
+    "stuck",
+    "exhausted",
     "approval",
     "length",
     "refusal",

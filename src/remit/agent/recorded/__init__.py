@@ -1,0 +1,1 @@
+"""What the facts of an agent's run hold beside its conversation."""
