@@ -3,5 +3,29 @@
 from remit.testing.clock import ManualClock
 from remit.testing.crash import Crash, CrashStore
 from remit.testing.model import Answer, Call, Say, ScriptedModel
+from remit.testing.provider import (
+    Quirks,
+    RefusedError,
+    Reply,
+    StrictProvider,
+    Think,
+    check_anthropic,
+    check_openai,
+)
 
-__all__ = ["Answer", "Call", "Crash", "CrashStore", "ManualClock", "Say", "ScriptedModel"]
+__all__ = [
+    "Answer",
+    "Call",
+    "Crash",
+    "CrashStore",
+    "ManualClock",
+    "Quirks",
+    "RefusedError",
+    "Reply",
+    "Say",
+    "ScriptedModel",
+    "StrictProvider",
+    "Think",
+    "check_anthropic",
+    "check_openai",
+]

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 from remit.models.pricing import Pricing
 from remit.models.protocol import Card
@@ -117,11 +117,19 @@ class ScriptedModel:
             raise AssertionError(f"{len(left)} scripted answers were not used, first {left[0]!r}")
 
 
+class Scripted(Protocol):
+    """Whatever answers by a script."""
+
+    def assert_used(self) -> None:
+        """Raise AssertionError if the script ran out or was not used up."""
+        ...
+
+
 class Watch:
-    """Sees each scripted model that is made."""
+    """Sees everything with a script that is made."""
 
     def __init__(self) -> None:
-        self.made: list[ScriptedModel] = []
+        self.made: list[Scripted] = []
 
 
 watching: ContextVar[Watch | None] = ContextVar("remit_scripted_models", default=None)

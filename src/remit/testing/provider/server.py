@@ -1,0 +1,233 @@
+"""A provider on loopback that speaks the vendors' formats and refuses what they refuse."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Literal
+
+from remit.testing.model import Call, Say, watching
+from remit.testing.provider import anthropic_wire, openai_wire
+from remit.testing.provider.anthropic_rules import refused_by_anthropic
+from remit.testing.provider.http import Cut, Listener, Response, json_response
+from remit.testing.provider.openai_rules import refused_by_openai
+from remit.testing.provider.refusal import Body, Refusal
+from remit.testing.provider.script import Given, Item, Reply, Sent, reply
+from remit.testing.provider.signing import MAKER
+from remit.values.errors import ConnectionFailedError, ProviderError
+
+Vendor = Literal["openai", "anthropic"]
+
+
+class StrictProvider:
+    """Serves OpenAI's Chat Completions at `openai_url` and Anthropic's Messages (version
+    2026-10-21) at `anthropic_url`, for as long as its `async with` lasts.
+
+    Each request that the vendor would take gets the script's next item: a `Say`, a `Call`, a
+    list of them, an `Answer`, a `Reply` (which may also `Think`, and be sent with `Quirks`), a
+    ProviderError or ConnectionFailedError to fail with, or a function from the request (`Sent`)
+    to one of these. A function alone in place of the list answers every request. What the vendor
+    would refuse is refused with its status and words, is kept in `refused`, and takes no item.
+    A script that runs out answers with status 500; with `pytest_plugins =
+    ["remit.testing.plugin"]` the test then fails, and also if items are left.
+
+    It signs thinking as `maker`, and refuses all thinking that this maker has not signed.
+    The delays of an answer's parts come before it begins. `fields` are further fields of
+    messages that it takes beside those of OpenAI.
+    """
+
+    def __init__(
+        self,
+        script: Sequence[Item] | Callable[[Sent], Given],
+        *,
+        maker: str = MAKER,
+        fields: Collection[str] = ("reasoning_content",),
+    ) -> None:
+        self.requests: list[Sent] = []
+        """Every request, as sent."""
+        self.refused: list[Refusal] = []
+        """Every refusal."""
+        self._script = script
+        self._maker = maker
+        self._fields = tuple(fields)
+        self._taken = 0
+        self._calls = 0
+        self._ran_out: str | None = None
+        self._closing = asyncio.Event()
+        self._listener = Listener(self._respond)
+        watch = watching.get()
+        if watch is not None:
+            watch.made.append(self)
+
+    async def __aenter__(self) -> StrictProvider:
+        await self._listener.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._closing.set()
+        await self._listener.close()
+
+    @property
+    def openai_url(self) -> str:
+        """The `base_url` of a client of OpenAI's."""
+        return f"{self.anthropic_url}/v1"
+
+    @property
+    def anthropic_url(self) -> str:
+        """The `base_url` of a client of Anthropic's."""
+        return f"http://127.0.0.1:{self._listener.port}"
+
+    def assert_used(self) -> None:
+        """Raise AssertionError if the script ran out, or holds answers that nobody asked for."""
+        if self._ran_out is not None:
+            raise AssertionError(self._ran_out)
+        if callable(self._script):
+            return
+        left = self._script[self._taken :]
+        if left:
+            raise AssertionError(f"{len(left)} scripted answers were not used, first {left[0]!r}")
+
+    async def _respond(self, sent: Sent) -> Response:
+        self.requests.append(sent)
+        vendor = _vendor(sent.path)
+        if vendor is None:
+            words = f"Invalid URL (POST {sent.path})"
+            return json_response(Refusal(message=words).as_openai(), 404)
+        refusal = self._refusal(vendor, sent)
+        if refusal is not None:
+            self.refused.append(refusal)
+            return _told(vendor, refusal)
+        try:
+            item = self._next(sent)
+        except AssertionError as error:
+            self._ran_out = str(error)
+            return _told(vendor, Refusal(status=500, type="server_error", message=str(error)))
+        if isinstance(item, ProviderError):
+            return _failed(vendor, item)
+        if isinstance(item, ConnectionFailedError):
+            return Response(status=0, pieces=_nothing())
+        return self._answer(vendor, reply(item), sent)
+
+    def _refusal(self, vendor: Vendor, sent: Sent) -> Refusal | None:
+        try:
+            body = sent.body
+        except ValueError:
+            body = {"": float("nan")}
+        if vendor == "anthropic":
+            found = anthropic_wire.misaddressed(sent.headers)
+            return found or refused_by_anthropic(body, maker=self._maker)
+        if not sent.headers.get("authorization"):
+            return openai_wire.keyless()
+        return refused_by_openai(body, also=self._fields)
+
+    def _next(self, sent: Sent) -> Given:
+        if callable(self._script):
+            return self._script(sent)
+        if self._taken >= len(self._script):
+            raise AssertionError(
+                f"the script of {len(self._script)} answers ran out; asked: {sent.text[:500]}"
+            )
+        item = self._script[self._taken]
+        self._taken += 1
+        return item(sent) if callable(item) else item
+
+    def _answer(self, vendor: Vendor, reply: Reply, sent: Sent) -> Response:
+        ids = list(self._ids(vendor, reply))
+        if sent.body.get("stream") is True:
+            events = list(_events(vendor, reply, sent, ids, self._maker))
+            return Response(pieces=self._paced(events, reply))
+        if reply.fails is not None:
+            return _failed(vendor, reply.fails)
+        if vendor == "openai":
+            body = openai_wire.whole(reply, sent, ids)
+        else:
+            body = anthropic_wire.whole(reply, sent, ids, self._maker)
+        response = json_response(body)
+        return Response(kind=response.kind, pieces=self._late(response, reply))
+
+    async def _paced(self, events: Sequence[bytes], reply: Reply) -> AsyncIterator[bytes]:
+        quirks = reply.quirks
+        await self._wait(_delay(reply))
+        for number, event in enumerate(events):
+            if number == quirks.cut:
+                raise Cut
+            await self._wait(quirks.pause)
+            size = quirks.chunk or len(event)
+            for at in range(0, len(event), size):
+                yield event[at : at + size]
+        if quirks.cut is not None:
+            raise Cut
+
+    async def _late(self, response: Response, reply: Reply) -> AsyncIterator[bytes]:
+        """A response of one object; one that is cut ends in the middle of it."""
+        await self._wait(_delay(reply) + reply.quirks.pause)
+        async for piece in response.pieces:
+            if reply.quirks.cut is not None:
+                yield piece[: len(piece) // 2]
+                raise Cut
+            yield piece
+
+    async def _wait(self, seconds: float) -> None:
+        if not seconds:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+            raise Cut
+
+    def _ids(self, vendor: Vendor, reply: Reply) -> Iterator[str | None]:
+        """The ids of the calls in `reply`, as its quirks want them."""
+        stem = "call_" if vendor == "openai" else "toolu_"
+        for part in reply.parts:
+            if isinstance(part, Call):
+                self._calls += 1
+                given = {"given": f"{stem}{self._calls}", "repeated": f"{stem}0", "empty": ""}
+                yield given.get(reply.quirks.ids)
+
+
+def _events(
+    vendor: Vendor, reply: Reply, sent: Sent, ids: Sequence[str | None], maker: str
+) -> Iterator[bytes]:
+    """The answer's events as they are sent."""
+    if vendor == "openai":
+        yield from map(openai_wire.framed, openai_wire.events(reply, sent, ids))
+    else:
+        yield from map(anthropic_wire.framed, anthropic_wire.events(reply, sent, ids, maker))
+
+
+def _delay(reply: Reply) -> float:
+    return sum(part.delay for part in reply.parts if isinstance(part, Say))
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    return
+    yield b""
+
+
+def _vendor(path: str) -> Vendor | None:
+    path = path.partition("?")[0]
+    if path.endswith(openai_wire.PATH):
+        return "openai"
+    return "anthropic" if path.endswith(anthropic_wire.PATH) else None
+
+
+def _told(vendor: Vendor, refusal: Refusal) -> Response:
+    body: Body = refusal.as_openai() if vendor == "openai" else refusal.as_anthropic()
+    return json_response(body, refusal.status)
+
+
+def _failed(vendor: Vendor, error: ProviderError) -> Response:
+    wire = openai_wire if vendor == "openai" else anthropic_wire
+    refusal = wire.refusal(error)
+    body = refusal.as_openai() if vendor == "openai" else refusal.as_anthropic()
+    headers = {} if error.retry_after is None else {"retry_after": f"{error.retry_after:g}"}
+    if error.request_id is not None:
+        headers["x_request_id" if vendor == "openai" else "request_id"] = error.request_id
+    return json_response(body, refusal.status, **headers)
