@@ -3,6 +3,7 @@
 from remit.testing.clock import ManualClock
 from remit.testing.crash import Crash, CrashStore
 from remit.testing.model import Answer, Call, Say, ScriptedModel
+from remit.testing.network import NetworkRefusedError, no_network
 from remit.testing.provider import (
     Quirks,
     RefusedError,
@@ -19,6 +20,7 @@ __all__ = [
     "Crash",
     "CrashStore",
     "ManualClock",
+    "NetworkRefusedError",
     "Quirks",
     "RefusedError",
     "Reply",
@@ -28,4 +30,5 @@ __all__ = [
     "Think",
     "check_anthropic",
     "check_openai",
+    "no_network",
 ]

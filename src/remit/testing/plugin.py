@@ -1,4 +1,5 @@
-"""A pytest plugin: a test fails if a script of its own ran out or was not used up."""
+"""A pytest plugin: a test fails if a script of its own ran out or was not used up, and one with
+the fixture `no_network` reaches nothing but loopback."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
+from remit.testing import network
 from remit.testing.model import Watch, watching
 
 
@@ -41,6 +43,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     for model in item.config.stash[_WATCH].made:
         model.assert_used()
     return outcome
+
+
+@pytest.fixture
+def no_network() -> Generator[None, None, None]:
+    """Nothing in this test reaches further than loopback."""
+    with network.no_network():
+        yield
 
 
 _WATCH = pytest.StashKey[Watch]()
