@@ -2,6 +2,7 @@
 
 from remit.testing.clock import ManualClock
 from remit.testing.crash import Crash, CrashStore
+from remit.testing.harness import Harness
 from remit.testing.model import Answer, Call, Say, ScriptedModel
 from remit.testing.network import NetworkRefusedError, no_network
 from remit.testing.provider import (
@@ -19,6 +20,7 @@ __all__ = [
     "Call",
     "Crash",
     "CrashStore",
+    "Harness",
     "ManualClock",
     "NetworkRefusedError",
     "Quirks",

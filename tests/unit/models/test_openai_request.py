@@ -272,7 +272,9 @@ def test_half_an_emoji_is_sent_as_a_replacement_everywhere() -> None:
 def test_no_bare_nan_is_sent() -> None:
     numbers: dict[str, Any] = {"mean": float("nan"), "max": [float("inf")]}
 
-    found = body(asked(user("?"), said(call("c1", **numbers)), result("c1")), options={"metadata": numbers})
+    found = body(
+        asked(user("?"), said(call("c1", **numbers)), result("c1")), options={"metadata": numbers}
+    )
 
     strict.check(found)
     arguments = found["messages"][2]["tool_calls"][0]["function"]["arguments"]
