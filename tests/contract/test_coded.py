@@ -15,7 +15,7 @@ from remit.store.connect import connect, upkeep
 from remit.store.money import Ceiling, Charge, Hold, Meter, Settlement
 from remit.store.payload import Chain, Compressed, Encrypted
 from remit.store.protocol import Store
-from remit.store.records import Append, NewRun, Undelivered
+from remit.store.records import Append, NewRun, Query, Refusal, Undelivered
 from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
 from remit.testing.model import Call, Item, Say
@@ -192,3 +192,19 @@ class TestCodedStores(StoreContract):
         kind: Kind = request.param
         with kind(tmp_path, clock) as made:
             yield lambda: CodedStore(made(), payload)
+
+
+async def test_why_a_run_was_refused_is_no_secret_told(store: Store) -> None:
+    """A reason may quote what the run holds."""
+    coded, reason = locked(store), "at entry 2 'Ask Jane Doe' is recorded \ud83d"
+    await coded.create(NewRun(id="r", program="p@1", body=SECRET, format=1))
+    await coded.beat("w", 20.0, join=True)
+    (claim,) = await coded.claim("w", ["p@1"], format=1)
+    await coded.release("w", "r", claim.token, refusal=Refusal("blue", reason))
+
+    row, at_rest = await coded.get("r"), await store.get("r")
+    assert row is not None
+    assert at_rest is not None
+    assert row.refused == reason
+    assert "Jane" not in str(at_rest.refused)
+    assert [found.refused for found in await coded.find(Query())] == [reason]

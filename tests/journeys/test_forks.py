@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from remit import Budget, Card, Catalogue, Pricing
-from remit.errors import ConfigError, RunNotFoundError
+from remit.errors import ConfigError, RunNotFoundError, StartKeyError
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.model import Call, Item, Say, ScriptedModel
@@ -140,3 +140,14 @@ async def test_what_cannot_be_forked_is_refused(store: Store, clock: ManualClock
         with pytest.raises(RunNotFoundError):
             await app.fork("nobody")
         assert len(await app.runs()) == 2
+
+
+async def test_a_key_stands_for_one_point_of_a_fork(store: Store, clock: ManualClock) -> None:
+    model = cut_short(SCRIPT)
+    async with app_of(clerk(model, Desk().tools()), store, clock) as app:
+        run = await ended(app, await app.start("clerk", "How many?"))
+    async with app_of(clerk([]), store, clock, work=False) as app:
+        fork = await app.fork(run.id, after_turn=0, key="k")
+        assert await app.fork(run.id, after_turn=0, key="k") == fork
+        with pytest.raises(StartKeyError):
+            await app.fork(run.id, after_turn=1, key="k")

@@ -195,3 +195,26 @@ async def test_a_cancelled_waiter_leaves_the_thread_alone(store: Store, clock: M
         desk.opened.set()
         assert [(await ended(app, run)).text for run in (first, third)] == ["one", "three"]
         assert said(await app.history("clerk", "t")) == ["1", "3"]
+
+
+async def test_a_cancelling_start_that_died_half_way_clears_the_way_when_it_comes_again(
+    store: Store, clock: ManualClock
+) -> None:
+    model = cut_short([Call("pay_out", amount=5), Say("The newer one.")])
+    async with app_of(clerk(model, Desk().tools()), store, clock) as app:
+        old = await ended(app, await app.start("clerk", "old", thread="t"))
+        assert old.status == "paused"
+        # As if it had died between the two: it waits, and nothing is cancelled.
+        new = await app.start("clerk", "new", thread="t", if_busy="enqueue", key="k")
+        again = await app.start("clerk", "new", thread="t", if_busy="cancel", key="k")
+        assert again == new
+        assert (await ended(app, new)).text == "The newer one."
+        assert (await app.get(old.id)).status == "cancelled"
+
+
+async def test_a_key_is_told_as_it_was_given(store: Store, clock: ManualClock) -> None:
+    async with app_of(clerk([]), store, clock, work=False) as app:
+        await app.start("clerk", "x", key="order/17")
+        with pytest.raises(StartKeyError) as refused:
+            await app.start("clerk", "y", key="order/17")
+        assert refused.value.key == "order/17"

@@ -13,7 +13,7 @@ from remit.agent.asking import check_caller
 from remit.app.house import House
 from remit.host.client import Start
 from remit.kernel.facts import Asked
-from remit.store.records import Base, StartKey
+from remit.store.records import ENDED, Base, Query, StartKey
 from remit.values import codec
 from remit.values.errors import ConfigError, ThreadBusyError, UserIdError
 from remit.values.identity import Caller, is_id
@@ -22,6 +22,7 @@ IfBusy = Literal["reject", "enqueue", "cancel"]
 WAITING = 100
 """How many runs may wait for one thread."""
 _KEY_CHARS = 200
+_REASON = "another run was started"
 
 
 class StartOptions(TypedDict, total=False):
@@ -98,7 +99,7 @@ class Starting:
             program=program,
             asked=asked,
             thread=self._whole(thread_name, self.thread),
-            key=self._start_key(program.partition("@")[0], asked),
+            key=self._start_key(program.partition("@")[0], asked, base),
             due=None if self.at is None else round(self.at.timestamp() * 1e6),
             enqueue=None if self.if_busy == "reject" else WAITING,
             base=base,
@@ -112,11 +113,11 @@ class Starting:
     def _whole(self, name: str, last: str | None) -> str | None:
         return None if last is None else f"{self.tenant or ''}/{self.user or ''}/{name}/{last}"
 
-    def _start_key(self, name: str, asked: Asked) -> StartKey | None:
+    def _start_key(self, name: str, asked: Asked, base: Base | None) -> StartKey | None:
         whole = self._whole(name, self.key)
         if whole is None:
             return None
-        said = codec.encode([asked.input, self.thread])
+        said = codec.encode([asked.input, self.thread, base])
         return StartKey(whole, hashlib.sha256(said).digest())
 
     def _check_key(self) -> None:
@@ -145,8 +146,22 @@ async def begin(house: House, starting: Starting, start: Start) -> str:
     if starting.if_busy != "cancel":
         return await house.client.submit(start)
     try:
-        return await house.client.submit(replace(start, enqueue=None))
+        made = await house.client.submit(replace(start, enqueue=None))
     except ThreadBusyError as busy:
         made = await house.client.submit(start)
-        await house.client.cancel(busy.run, "another run was started", starting.by)
+        await house.client.cancel(busy.run, _REASON, starting.by)
         return made
+    if start.key is not None and start.thread is not None:
+        await _clear_the_way(house, start.thread, made, starting.by)
+    return made
+
+
+async def _clear_the_way(house: House, thread: str, run: str, by: Caller | None) -> None:
+    """Cancel what goes on before `run`, which an earlier try may have made and got no further."""
+    row = await house.store.get(run)
+    if row is None or row.status != "queued" or row.due is not None:
+        return
+    for live in await house.store.find(Query(thread=thread, limit=WAITING + 2)):
+        goes_on = live.status in ("running", "paused") or live.due is not None
+        if live.id != run and live.status not in ENDED and goes_on:
+            await house.client.cancel(live.id, _REASON, by)

@@ -93,8 +93,7 @@ class Client:
             case Existing(found, other):
                 if other:
                     assert start.key is not None
-                    key = start.key.key.rpartition("/")[2]
-                    raise StartKeyError(key=key, run=found)
+                    raise StartKeyError(key=start.key.key.split("/", 3)[3], run=found)
                 return found
             case _:
                 if start.due is not None:

@@ -3,6 +3,7 @@ rest, and plain above."""
 
 from __future__ import annotations
 
+import base64
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
@@ -40,6 +41,8 @@ from remit.values.errors import StoreError
 
 _MARK = b"\x00"
 """What an encoded body begins with, and the body inside it: no JSON does."""
+_CODED_TEXT = "encoded:"
+"""What an encoded text begins with, where a store keeps text and no bytes."""
 _CODED = 1 << 16
 """Added to the formats of what is written here, so that no process without the codec claims it."""
 
@@ -106,6 +109,10 @@ class CodedStore:
         abandoned: bool = False,
         refusal: Refusal | None = None,
     ) -> bool:
+        if refusal is not None:
+            # What a run was refused for may quote what it holds.
+            coded = base64.b64encode(self._encode(refusal.reason.encode("utf-8", "surrogatepass")))
+            refusal = replace(refusal, reason=_CODED_TEXT + coded.decode())
         return await self.inner.release(worker, run, token, abandoned=abandoned, refusal=refusal)
 
     async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
@@ -137,13 +144,14 @@ class CodedStore:
         return [[self._entry(f"before {run}", entry) for entry in one] for one in journals]
 
     async def get(self, run: str) -> RunRow | None:
-        return await self.inner.get(run)
+        row = await self.inner.get(run)
+        return None if row is None else self._row(row)
 
     async def heads(self, runs: Collection[str]) -> Mapping[str, Head]:
         return await self.inner.heads(runs)
 
     async def find(self, query: Query) -> Sequence[RunRow]:
-        return await self.inner.find(query)
+        return [self._row(row) for row in await self.inner.find(query)]
 
     async def thread_head(self, thread: str) -> str | None:
         return await self.inner.thread_head(thread)
@@ -205,6 +213,13 @@ class CodedStore:
                 [replace(one, charge=self._charge(one.charge)) for one in item.holds]
             )
         return replace(item, **coded)
+
+    def _row(self, row: RunRow) -> RunRow:
+        if row.refused is None or not row.refused.startswith(_CODED_TEXT):
+            return row
+        coded = base64.b64decode(row.refused.removeprefix(_CODED_TEXT))
+        reason = self._decode(coded, f"why run {row.id} was refused")
+        return replace(row, refused=reason.decode("utf-8", "surrogatepass"))
 
     def _charge(self, charge: Charge | None) -> Charge | None:
         return None if charge is None else replace(charge, body=self._encode(charge.body))

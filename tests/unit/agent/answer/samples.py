@@ -85,7 +85,9 @@ INSIDE: Final = {
 HARMLESS: Final = {
     "a tag in a sentence": "A call stands in <tool_call>...</tool_call>, on a line of its own.",
     "tags in a sentence": "They write <tool_call> and </tool_call> around each call.",
-    "an unknown tool": 'As in <function name="f"><parameter name="p">1</parameter></function> there.',
+    "an unknown tool": (
+        'As in <function name="f"><parameter name="p">1</parameter></function> there.'
+    ),
     "a longer tag": '<tool_call-note>{"name": "x"}</tool_call-note>',
     "a token in a sentence": "The <|tool_call|> token begins a call.",
     "a quoted token": 'It begins with "<|tool_call|>" and then has JSON.',
@@ -96,7 +98,9 @@ HARMLESS: Final = {
     "a fence first": f"```json\n{_JSON}\n```\nis what such a model writes.",
     "a fence in a list": f"1. one\n2. ```json\n   {_JSON}\n   ```\n3. three",
     "a fence of waves": f"~~~\n<tool_call>{_JSON}\n~~~\nabove",
-    "a fence of calls": "They wrote\n```tool_code\nprint(default_api.refund())\n```\nin those days.",
+    "a fence of calls": (
+        "They wrote\n```tool_code\nprint(default_api.refund())\n```\nin those days."
+    ),
     "a fence that stays open": "As here:\n```python\nfind_order(number='A-1')\n</invoke>",
     "python": 'So:\n```python\nr = refund(order="A-1")\n```',
     "a quote": f"> <tool_call>{_JSON}</tool_call>\n\nis what it said.",

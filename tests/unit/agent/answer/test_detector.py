@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -28,7 +29,7 @@ def read(pieces: Sequence[str]) -> tuple[bool, str]:
 
 def cut(text: str, places: Sequence[int]) -> list[str]:
     ends = sorted({min(place, len(text)) for place in places} | {0, len(text)})
-    return [text[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [text[a:b] for a, b in pairwise(ends)]
 
 
 @pytest.mark.parametrize("name", LEAKS)
