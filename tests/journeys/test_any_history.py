@@ -152,26 +152,28 @@ async def lives(
     told: tuple[int, Episode],
 ) -> None:
     """The lives of a process that plays one episode to its end."""
-    number, episode = told
+    episode = told[1]
     if episode.crash is not None:
         try:
-            await life(agent, stage, CrashStore(store, at=episode.crash, when=episode.when), *told)
+            crashing = CrashStore(store, at=episode.crash, when=episode.when)
+            await life(agent, stage, crashing, clock, told)
         except BaseException as error:
             if not is_crash(error):
                 raise
         clock.advance(60)
-    await life(agent, stage, store, number, episode, clock)
+    await life(agent, stage, store, clock, told)
 
 
 async def life(
     agent: Agent[Any, Any],
     stage: Stage,
     store: Store,
-    number: int,
-    episode: Episode,
-    clock: ManualClock | None = None,
+    clock: ManualClock,
+    told: tuple[int, Episode],
 ) -> None:
-    async with App(agents=[agent], store=store, clock=clock or ManualClock()) as app:
+    """One life of it, which may die."""
+    number, episode = told
+    async with App(agents=[agent], store=store, clock=clock) as app:
         stage.app = app
         run_id = await app.start("a", f"Do {number}.", thread="t", user="u", key=f"k{number}")
         if episode.message:
