@@ -155,7 +155,7 @@ async def facts(store: Store, run: str) -> list[AnyFact]:
     return [decode(entry.body) for entry in await store.read(run)]
 
 
-async def dies(life: Callable[[], Awaitable[None]]) -> None:
+async def dies(life: Callable[[], Awaitable[object]]) -> None:
     """Live until the store dies, and the process with it."""
     try:
         await life()

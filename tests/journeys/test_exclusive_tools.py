@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
-from remit import Agent, App, Budget, Caller, Run, Tool, tool
+import pytest
+
+from remit import Agent, App, Budget, Caller, ModelRequest, Run, Tool, tool
 from remit.store.protocol import Store
 from remit.testing import Call, Say, ScriptedModel
+from remit.testing.clock import ManualClock
+from remit.testing.crash import CrashStore
 from remit.values.clock import SystemClock
 from remit.values.messages import ToolMessage
+from tests.journeys.clerk import app_of, clerk, cut_short, dies, ended
 
 CLERK = Caller(user="clerk")
 
@@ -107,3 +113,42 @@ async def test_an_exclusive_call_that_waits_for_a_person_holds_up_no_other(store
         assert await app.replay(run.id) is None
     assert [result.text for result in results(run)] == ["a", "b", "alone", "c", "d"]
     assert room.met == {frozenset("ab"), frozenset("cd")}
+
+
+def asks_for_all(request: ModelRequest) -> Say | list[Call]:
+    if any(isinstance(message, ToolMessage) for message in request.messages):
+        return Say("done")
+    return [Call("alone", name="one"), Call("look", name="a"), Call("alone", name="two")]
+
+
+async def live(room: Room, store: Store, clock: ManualClock, user: str) -> Run:
+    @tool
+    async def look(name: str) -> str:
+        """Looks."""
+        room.enter(name)
+        room.now.discard(name)
+        return name
+
+    agent = clerk(cut_short([asks_for_all] * 9), [look, room.tools()[1]])
+    async with app_of(agent, store, clock) as app:
+        found = await app.runs(user=user)
+        run = found[0].id if found else await app.start("clerk", "x", user=user)
+        return await ended(app, run)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_killed_at_any_write_an_exclusive_call_meets_no_other(
+    store: Store, clock: ManualClock, when: Literal["before", "after"]
+) -> None:
+    counting = CrashStore(store, at=None)
+    await live(Room(), counting, clock, "u_0")
+    for number in range(1, counting.writes):
+        room, user = Room(), f"u_{number}"
+        await dies(partial(live, room, CrashStore(store, at=number, when=when), clock, user))
+        room.now.clear()
+        clock.advance(60)
+        run = await live(room, store, clock, user)
+        assert [result.text for result in results(run)] == ["one", "a", "two"]
+        assert room.met == set()
+        last = {name: place for place, name in enumerate(room.order)}
+        assert last["one"] < last["a"] < last["two"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ from remit.testing.model import Call, Say
 from remit.tools.abandoned import LeftBehind
 from remit.values.clock import SystemClock
 from remit.values.events import ToolProgressEvent
-from tests.journeys.clerk import STAFF, app_of, clerk, ended, results, soon
+from tests.journeys.clerk import STAFF, app_of, clerk, ended, pass_time, results, soon
 
 Work = Callable[[ToolContext[Any]], str]
 
@@ -174,4 +175,31 @@ async def test_a_thread_that_was_left_behind_is_counted(store: Store) -> None:
         run = await soon(app.run("clerk", "x"))
         assert app.abandoned == LeftBehind(count=1, going=1)
         release.set()
-    assert [message.status for message in results(run.messages)] == ["timeout"]
+    # Leaving the App has waited for the thread: its late result is nobody's.
+    async with App(agents=[agent], store=store, clock=SystemClock()) as app:
+        later = await app.get(run.id)
+    assert [message.status for message in results(later.messages)] == ["timeout"]
+    assert later.messages == run.messages
+
+
+async def test_a_tool_that_swallows_its_cancel_is_counted(store: Store, clock: ManualClock) -> None:
+    began, over = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def stubborn() -> str:
+        """Will not stop."""
+        while True:
+            began.set()
+            with contextlib.suppress(BaseException):
+                await over.wait()
+        return "late"
+
+    async with app_of(clerk([Call("stubborn")], [stubborn]), store, clock) as app:
+        run = await app.start("clerk", "x")
+        await soon(began.wait())
+        await app.cancel(run)
+        waiting = asyncio.create_task(ended(app, run))
+        while not waiting.done():
+            await pass_time(clock, 1)
+        assert (await waiting).status == "cancelled"
+        assert app.abandoned == LeftBehind(count=1, going=0)
