@@ -12,10 +12,9 @@ from typing_extensions import TypeVar
 from remit.agent.asking import Asking
 from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget
-from remit.agent.grants import allowed, grant
 from remit.agent.parts import Content
 from remit.agent.plan import DepsFactory, Plan
-from remit.agent.toolbox import Inventory, entry, toolbox
+from remit.agent.toolbox import Inventory, allowed, entry, grant, toolbox
 from remit.agent.unkept import OnEvent, run_unkept, stream_unkept
 from remit.models.catalogue import Catalogue, check_name
 from remit.models.protocol import Card, Model

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from remit.agent.agent import Agent
 from remit.agent.asking import check_caller, check_page
-from remit.agent.grants import grant as check_grant
 from remit.agent.parts import Content
 from remit.agent.plan import DepsFactory
 from remit.agent.toolbox import Inventory
+from remit.agent.toolbox import grant as check_grant
 from remit.agent.view import listed, view
 from remit.app import deciding, retention
 from remit.app.asked import asked_of, format_of, sent_to

@@ -1,7 +1,8 @@
-"""An agent's tools beside each other: which it may have, in what order they run, their list."""
+"""An agent's tools: which it may have and call, in what order they run, the list of them."""
 
 from remit.agent.toolbox.admission import toolbox
+from remit.agent.toolbox.grants import allowed, grant
 from remit.agent.toolbox.inventory import Inventory, ToolEntry, entry
 from remit.agent.toolbox.queue import groups
 
-__all__ = ["Inventory", "ToolEntry", "entry", "groups", "toolbox"]
+__all__ = ["Inventory", "ToolEntry", "allowed", "entry", "grant", "groups", "toolbox"]
