@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -13,6 +13,7 @@ import msgspec
 
 from remit.agent.doubt import doubt, kept_back, question
 from remit.agent.effect import take_effect, told
+from remit.agent.hooks import Hooked
 from remit.agent.plan import Plan
 from remit.agent.state import AgentState, Decision, not_run
 from remit.agent.telling import telling
@@ -81,11 +82,17 @@ class Actor:
         self._has_deps = plan.deps is None
         self._exclusive = {name for name, tool in plan.tools.items() if tool.exclusive}
         self._news = asyncio.Event()
+        self._tools = plan.tools
+        self.hooked: Hooked
+        """Who is asked about each call; given before the first turn."""
 
     async def act(self, state: AgentState, time: Time) -> list[Ask]:
         """Give every open call its result, or a question to wait with. The questions are given
         back in call order; every other call has run, and its result is recorded."""
         self._time = time
+        self._tools = self._plan.tools
+        if state.preparation is not None:
+            self._tools = _callable(self._plan, state)
         turn = len(state.turns) - 1
         before = state.calls_asked - len(state.open_calls)
         todo = [
@@ -137,6 +144,8 @@ class Actor:
     async def _call(self, turn: int, number: int, call: Call, ordinal: int) -> Ask | None:
         name = step_name(turn, number)
         gate = await self._doubt(name, turn, call) or await self._gate(name, turn, call, ordinal)
+        if type(gate) is Ready and self._plan.hooks.before_tool is not None:
+            gate = await self._heard(name, call, gate)
         match gate:
             case Ask():
                 return gate
@@ -166,7 +175,7 @@ class Actor:
     async def _gate(self, name: str, turn: int, call: Call, ordinal: int) -> Gate:
         """Whether the call may run. The order matters: nobody is asked about a call that could
         not run, and a decision is looked at only for the arguments that it was made for."""
-        tool = self._plan.tools.get(call.name) if call.misnamed is None else None
+        tool = self._tools.get(call.name) if call.misnamed is None else None
         limit = self._plan.budget.tool_calls
         if limit is not None and ordinal >= limit:
             return not_run(call, f"the run may make {limit} tool calls")
@@ -182,12 +191,20 @@ class Actor:
         if answered is not None:
             decision = codec.convert(answered.value, Decision)
             return _decided(decision, call, tool) or Ready(tool, checked)
+        return await self._agreed(name, call, self._context(turn, call), Ready(tool, checked))
+
+    async def _agreed(self, name: str, call: Call, context: ToolContext[Any], ready: Ready) -> Gate:
+        """Whether the app's hook and its people let the call run, in this order."""
+        tool, checked = ready.tool, ready.checked
+        if self._plan.hooks.before_tool is not None:
+            kept = await self.hooked.before(name, _seen(call, tool))
+            if kept is not None:
+                return kept
         if tool.approval == "never":
-            return Ready(tool, checked)
-        context = self._context(turn, call)
+            return ready
         why = await asks(tool, checked, context, clock=self._run.clock, abandoned=self._abandoned)
         if why is None:
-            return Ready(tool, checked)
+            return ready
         shown = tool.canonical(call.arguments)
         asked = Pending(
             id=call.id,
@@ -197,6 +214,12 @@ class Actor:
             digest=digest(call.name, shown),
         )
         return Ask(name, asked)
+
+    async def _heard(self, name: str, call: Call, ready: Ready) -> Ready | ToolMessage:
+        """The hook has the last word about what is about to run."""
+        decided = self._run.answer(name) is not None
+        seen = _seen(call, ready.tool)
+        return await self.hooked.before_it_runs(name, seen, decided=decided) or ready
 
     async def _execute(self, name: str, turn: int, call: Call, ready: Ready) -> ToolMessage:
         run, tool = self._run, ready.tool
@@ -224,7 +247,10 @@ class Actor:
                 raise
 
         outcome = await patiently(attempt, tool, deadline, run.clock, check)
-        return told(call, outcome)
+        result = told(call, outcome)
+        if self._plan.hooks.after_tool is None:
+            return result
+        return await self.hooked.after(_seen(call, tool), result)
 
     async def _take_effect(
         self, name: str, call: Call, ready: Ready, context: ToolContext[Any]
@@ -239,7 +265,14 @@ class Actor:
             self._abandoned,
             run.tenure.grace,
         )
-        await take_effect(run, name, call, inside)
+        seen, hooked = _seen(call, ready.tool), self.hooked
+        after = None if ready.tool.is_async else await hooked.after_in_place()
+
+        def tell(outcome: Outcome) -> ToolMessage | Awaitable[ToolMessage]:
+            result = told(call, outcome)
+            return hooked.after(seen, result) if after is None else after(seen, result)
+
+        await take_effect(run, name, inside, tell)
 
     async def _outwait(self, tool: Tool | None, turn: int) -> None:
         """A call that a dead process may have been running starts when that one must be over."""
@@ -290,11 +323,16 @@ class Actor:
         self._news.set()
 
     def _unknown(self, call: Call) -> ToolMessage:
-        names = ", ".join(self._plan.tools) or "none"
+        names = ", ".join(self._tools) or "none"
         called = call.name if call.misnamed is None else call.misnamed
         return ToolMessage(
             call.id, call.name, f"There is no tool {called!r} here. Tools: {names}.", "refused"
         )
+
+    async def deps(self) -> Any:
+        """What tools and hooks get of the app."""
+        await self._build_deps()
+        return self._deps
 
     async def _build_deps(self) -> None:
         if self._has_deps or self._plan.deps is None:
@@ -323,6 +361,22 @@ def _decided(decision: Decision, call: Call, tool: Tool) -> ToolMessage | None:
             call.id, call.name, "The decision was made for other arguments. Not run.", "refused"
         )
     return None
+
+
+def _callable(plan: Plan, state: AgentState) -> Mapping[str, Tool]:
+    """The tools that the newest turn may call."""
+    prepared = state.prepared(len(state.turns) - 1)
+    if prepared is None:
+        return plan.tools
+    if prepared.tool_choice == "none":
+        return {}
+    inside = plan.tools if prepared.tools is None else prepared.tools
+    return {name: tool for name, tool in plan.tools.items() if name in inside}
+
+
+def _seen(call: Call, tool: Tool) -> Call:
+    """The call as approvals and hooks see it: with the arguments that the tool is given."""
+    return msgspec.structs.replace(call, arguments=tool.canonical(call.arguments))
 
 
 def _error(call: Call, text: str) -> ToolMessage:

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 from remit.agent.asking import Asking
 from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget
+from remit.agent.hooks import Hooks, check_in_place
 from remit.agent.parts import Content
 from remit.agent.plan import DepsFactory, Plan
 from remit.agent.toolbox import Inventory, allowed, entry, grant, toolbox
@@ -39,7 +40,7 @@ class Agent(Generic[Deps, Output]):
     at once. `max_output` is the most tokens that one answer may have. Runs keep the `version`
     that they began with. `aliases` are the names that the agent had before, the first one first:
     its runs and threads of those times are its own. `brakes` stop what goes in circles; None
-    takes them off. Raises ConfigError for an agent that cannot
+    takes them off. `hooks` are asked on the way. Raises ConfigError for an agent that cannot
     work.
     """
 
@@ -55,11 +56,14 @@ class Agent(Generic[Deps, Output]):
     version: str = "1"
     aliases: Sequence[str] = ()
     brakes: Brakes | None = field(default_factory=Brakes)
+    hooks: Hooks = field(default_factory=Hooks)
 
     def __post_init__(self) -> None:
         _check_words(self)
         object.__setattr__(self, "aliases", _aliases(self))
         object.__setattr__(self, "tools", toolbox(self.name, self.tools))
+        for tool in self.tools:
+            check_in_place(self.hooks, tool)
         object.__setattr__(self, "grant", grant(self.grant, f"grant of agent {self.name!r}"))
         _check_model(self)
 
@@ -115,6 +119,7 @@ class Agent(Generic[Deps, Output]):
             remodel=lambda name: self.replace(model=name).plan(granted, deps),
             deps=deps,
             brakes=self.brakes,
+            hooks=self.hooks,
             polls=frozenset([tool.name for tool in self.tools if tool.polls]),
         )
 
@@ -185,6 +190,8 @@ def _check_words(agent: Agent[Any, Any]) -> None:
         raise ConfigError(
             f"brakes of agent {name!r} must be Brakes(…), or None on purpose, not {agent.brakes!r}"
         )
+    if not isinstance(agent.hooks, Hooks):
+        raise ConfigError(f"hooks of agent {name!r} must be Hooks(…), not {agent.hooks!r:.80}")
     for option in ("parallel", "max_output"):
         value = getattr(agent, option)
         if type(value) is not int or value < 1:

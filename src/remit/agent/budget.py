@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 from remit.agent.state import AgentState
 from remit.values.errors import ConfigError
@@ -67,3 +68,21 @@ def spent(state: AgentState, budget: Budget) -> Finish | None:
     if budget.limit_seconds is not None and state.seconds >= budget.limit_seconds:
         return "seconds"
     return None
+
+
+def left(state: AgentState, budget: Budget) -> dict[str, Any]:
+    """What is left of each bound, by its name, never less than 0; None where there is none."""
+    used: dict[str, Any] = {
+        "turns": len(state.turns),
+        "cost": state.usage.cost or Decimal(0),
+        "tool_calls": state.calls_asked,
+        "tokens": state.usage.tokens,
+        "seconds": state.seconds,
+    }
+    bounds: dict[str, Any] = {name: getattr(budget, name) for name in used}
+    if bounds["cost"] is not None:
+        bounds["cost"] = Decimal(str(bounds["cost"]))
+    return {
+        name: None if bound is None else max(bound - used[name], used[name] * 0)
+        for name, bound in bounds.items()
+    }

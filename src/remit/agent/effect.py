@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Literal
 
 from remit.kernel.facts import Stepped
@@ -20,7 +20,11 @@ Transacts = Literal["sync", "async"]
 """How a store runs what happens in its transaction: calls it, or awaits it."""
 
 
-async def take_effect(run: ActiveRun, name: str, call: Call, inside: Inside) -> None:
+Tell = Callable[[Outcome], ToolMessage | Awaitable[ToolMessage]]
+"""What the model reads of how a call ended."""
+
+
+async def take_effect(run: ActiveRun, name: str, inside: Inside, tell: Tell) -> None:
     """Make the call in the transaction that records its result as the step `name`.
 
     Where the call does not come to its end nothing that it did stays, and what became of it is
@@ -30,7 +34,7 @@ async def take_effect(run: ActiveRun, name: str, call: Call, inside: Inside) -> 
 
     def make(tx: Any) -> ToolMessage | Awaitable[ToolMessage]:
         made = inside(tx)
-        return told(call, made) if isinstance(made, Outcome) else _told_later(call, made)
+        return tell(made) if isinstance(made, Outcome) else _told_later(made, tell)
 
     async def attempt() -> Outcome:
         try:
@@ -47,7 +51,7 @@ async def take_effect(run: ActiveRun, name: str, call: Call, inside: Inside) -> 
     outcome = await patiently(attempt, tool, deadline, run.clock, run.check)
     if run.recorded(name) is None:
         took = round((run.clock.steady() - began) * 1000)
-        value = told(call, outcome)
+        value = await _awaited(tell(outcome))
         await run.record(Stepped(name=name, value=value, took=took, at=run.now()))
 
 
@@ -80,5 +84,9 @@ def check_effects(tools: Iterable[Tool], transacts: Transacts | None) -> None:
             )
 
 
-async def _told_later(call: Call, made: Awaitable[Outcome]) -> ToolMessage:
-    return told(call, await made)
+async def _told_later(made: Awaitable[Outcome], tell: Tell) -> ToolMessage:
+    return await _awaited(tell(await made))
+
+
+async def _awaited(message: ToolMessage | Awaitable[ToolMessage]) -> ToolMessage:
+    return message if isinstance(message, ToolMessage) else await message

@@ -13,6 +13,7 @@ from remit.agent.act import Actor, Time
 from remit.agent.brakes import check
 from remit.agent.budget import Budget, spent
 from remit.agent.history import History
+from remit.agent.hooks import Hooked
 from remit.agent.plan import Plan
 from remit.agent.recorded.verdicts import Braked, given
 from remit.agent.state import AgentInput, AgentState, conversation
@@ -49,8 +50,8 @@ class End(msgspec.Struct, frozen=True):
 
 def next_move(state: AgentState, budget: Budget) -> Think | Act | End:
     """What a run does next, from what is known of it."""
-    if state.stuck is not None:
-        return End("stuck")
+    if state.stuck is not None or state.invalid:
+        return End("stuck" if state.stuck else "exhausted")
     if state.open_calls:
         return Act()
     if not state.unanswered:
@@ -82,6 +83,7 @@ class AgentProgram:
         plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
         past = await _past(run, asked, state)
         actor = Actor(plan, self.abandoned, run)
+        actor.hooked = Hooked(plan.hooks, plan.budget, run, state, actor.deps)
         history = History(plan.model.name, plan.model.card)
         drive = _Drive(plan, self._specs, run, state, past, actor, history)
         budget = plan.budget
@@ -90,6 +92,8 @@ class AgentProgram:
             while True:
                 state.catch_up(run.facts)
                 move = next_move(state, budget)
+                if actor.hooked.looks and await actor.hooked.look(is_answer=_is_answer(move)):
+                    continue
                 if isinstance(move, Think) and run.hears:
                     # What somebody sends is seen before the next model call.
                     await run.take_news()
@@ -140,16 +144,25 @@ class _Drive:
         plan, run, state = self.plan, self.run, self.state
         match move:
             case Think():
-                request = prompt.build(
-                    plan.instructions, self.specs, self.past, state, plan.max_output, self.history
-                )
-                await think(run, len(state.turns), plan.model, request, plan.brakes)
+                turn, history = len(state.turns), self.history
+                if plan.hooks.prepare_turn is not None:
+                    await self.actor.hooked.prepare(plan.tools, plan.remodel)
+                    prepared = state.prepared(turn)
+                    if prepared is not None and prepared.model is not None:
+                        plan = plan.remodel(prepared.model)
+                        history = History(plan.model.name, plan.model.card)
+                request = prompt.build(plan, self.specs, self.past, state, history)
+                await think(run, turn, plan.model, request, plan.brakes)
             case Act():
                 waiting = await self.actor.act(state, time)
                 if waiting:
                     run.pause(waiting)
             case _:
                 assert_never(move)
+
+
+def _is_answer(move: Think | Act | End) -> bool:
+    return isinstance(move, End) and move.finish == "answer"
 
 
 async def _past(run: ActiveRun, asked: AgentInput, state: AgentState) -> list[Message]:
@@ -167,5 +180,7 @@ def _outcome(state: AgentState, finish: Finish) -> Outcome:
     if finish == "answer":
         output: Any = state.text
         return Outcome(status="succeeded", finish="answer", output=output)
-    reason = state.stuck.brake if finish == "stuck" and state.stuck else None
+    reason: str | None = "invalid_output" if finish == "exhausted" else None
+    if finish == "stuck" and state.stuck is not None:
+        reason = state.stuck.brake
     return Outcome(status="failed", finish=finish, reason=reason)

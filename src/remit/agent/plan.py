@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget
+from remit.agent.hooks.hooks import Hooks
 from remit.models.protocol import Model
 from remit.tools.tool import Tool
 
@@ -34,3 +35,4 @@ class Plan:
     deps: DepsFactory | None = None
     brakes: Brakes | None = None
     polls: frozenset[str] = frozenset()
+    hooks: Hooks = field(default_factory=Hooks)

@@ -7,10 +7,14 @@ from collections.abc import Iterable, Sequence
 from remit.agent.brakes import advice
 from remit.agent.history import History
 from remit.agent.parts import user_message
+from remit.agent.plan import Plan
+from remit.agent.recorded.verdicts import Prepared
 from remit.agent.state import AgentState
 from remit.models.request import ModelRequest, ToolSpec
 from remit.tools.tool import Tool
 from remit.values.messages import Message
+
+_AS_IT_IS = Prepared()
 
 
 def specs(tools: Iterable[Tool]) -> tuple[ToolSpec, ...]:
@@ -19,19 +23,25 @@ def specs(tools: Iterable[Tool]) -> tuple[ToolSpec, ...]:
 
 
 def build(
-    instructions: str,
+    plan: Plan,
     tools: tuple[ToolSpec, ...],
     past: Sequence[Message],
     state: AgentState,
-    max_output: int,
     history: History,
 ) -> ModelRequest:
     """The request of the next turn: the thread so far, what this run added, and what the model is
     told once, made valid by `history`."""
     told = () if state.warning is None else (user_message(advice(state.warning)),)
+    prepared = _AS_IT_IS
+    if state.preparation is not None:
+        prepared = state.prepared(len(state.turns)) or prepared
+    inside, instructions = prepared.tools, prepared.instructions
+    if inside is not None:
+        tools = tuple([tool for tool in tools if tool.name in inside])
     return ModelRequest(
-        instructions=instructions,
+        instructions=plan.instructions if instructions is None else instructions,
         messages=history.valid((*past, *state.messages, *told)),
         tools=tools,
-        max_output=max_output,
+        max_output=plan.max_output,
+        tool_choice=prepared.tool_choice or "auto",
     )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.agent.recorded.streaks import Streaks
-from remit.agent.recorded.verdicts import Braked
+from remit.agent.recorded.verdicts import Braked, Judged, Noted, Prepared, Verdict
 from remit.agent.resuming import open_calls
 from remit.kernel.facts import (
     Answered,
@@ -22,7 +22,7 @@ from remit.kernel.facts import (
 )
 from remit.models.request import Stop
 from remit.values import codec
-from remit.values.content import Call
+from remit.values.content import Call, Text
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from remit.values.results import Pending, Result, Turn
 from remit.values.usage import Usage
@@ -65,8 +65,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments: dict[str, Any] | None = None
 
 
-StepValue = ModelAnswer | ToolMessage | Braked
-_LIVE = (ModelAnswer, ToolMessage, Braked)
+StepValue = ModelAnswer | ToolMessage | Braked | Prepared | Verdict | Noted | Judged
+_LIVE = (ModelAnswer, ToolMessage, Braked, Prepared, Verdict, Noted, Judged)
+_KINDS: dict[str, Any] = {
+    "answer": ModelAnswer,
+    "tool": ToolMessage,
+    "braked": Braked,
+    "prepared": Prepared,
+    "verdict": Verdict,
+    "noted": Noted,
+    "judged": Judged,
+}
 
 
 def step_value(fact: Stepped) -> StepValue | None:
@@ -75,18 +84,14 @@ def step_value(fact: Stepped) -> StepValue | None:
     if isinstance(value, _LIVE):
         return value
     # One kind at a time: a union's table would be built anew for each value.
+    kind = _KINDS.get(value.get("t", "")) if isinstance(value, dict) else None
+    if kind is None:
+        return None
     try:
-        match value:
-            case {"t": "answer"}:
-                return msgspec.convert(value, ModelAnswer)
-            case {"t": "tool"}:
-                return msgspec.convert(value, ToolMessage)
-            case {"t": "braked"}:
-                return msgspec.convert(value, Braked)
-            case _:
-                return None
+        found: StepValue = msgspec.convert(value, kind)
     except msgspec.ValidationError:
         return None
+    return found
 
 
 class AgentState:
@@ -122,6 +127,14 @@ class AgentState:
         """What stops the run."""
         self.warning: Braked | None = None
         """What the model is to be told of in its next turn."""
+        self.noted = self.judged = -1
+        """The last turn that the app has looked at, and the last whose answer was judged."""
+        self.sent_back = 0
+        """How many answers did not stand."""
+        self.invalid = False
+        """Whether the last answer that was allowed did not stand."""
+        self.preparation: tuple[int, Prepared] | None = None
+        """The newest turn that was prepared, and how."""
         self._thinking_ms = 0
         self._acting_ms = 0
         self._known = 0
@@ -136,6 +149,11 @@ class AgentState:
     def pending(self) -> tuple[Pending, ...]:
         """The calls that wait for a decision, in call order."""
         return tuple(self.asks.values())
+
+    def prepared(self, turn: int) -> Prepared | None:
+        """How `turn` was prepared, if it is the newest that was."""
+        found = self.preparation
+        return found[1] if found is not None and found[0] == turn else None
 
     @property
     def text(self) -> str:
@@ -209,15 +227,23 @@ class AgentState:
             self.calls_asked = len(self.open_calls)
 
     def _step(self, fact: Stepped, value: StepValue) -> None:
-        if isinstance(value, Braked):
-            self._brake(value)
-            return
         if isinstance(value, ToolMessage):
             self.results[value.call_id] = value
             self._acting_ms = max(self._acting_ms, fact.took)
             if len(self.results) == len(self.open_calls):
                 self._complete_turn()
-            return
+        elif isinstance(value, ModelAnswer):
+            self._answered(fact, value)
+        elif isinstance(value, Braked):
+            self._brake(value)
+        elif isinstance(value, Prepared):
+            self.preparation = (len(self.turns), value)
+        elif isinstance(value, Noted):
+            self.noted = len(self.turns) - 1
+        elif isinstance(value, Judged):
+            self._judge(value)
+
+    def _answered(self, fact: Stepped, value: ModelAnswer) -> None:
         message = value.message
         text = message.text
         if text:
@@ -241,6 +267,16 @@ class AgentState:
         )
         if message.content:
             self.messages.append(message)
+
+    def _judge(self, judged: Judged) -> None:
+        self.judged = len(self.turns) - 1
+        if judged.reason is None:
+            return
+        self.sent_back += 1
+        self.invalid = judged.last
+        if not judged.last:
+            self.messages.append(UserMessage((Text(judged.reason),)))
+            self.unanswered = True
 
     def _brake(self, braked: Braked) -> None:
         self.braked = len(self.turns) - 1

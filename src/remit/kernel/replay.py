@@ -126,6 +126,13 @@ class _Replay:
         seq, pause = self._facts[life.stop]
         raise Changed(self._run.id, Difference(seq, _told(pause), told(name)))
 
+    def holds(self, name: str) -> bool:
+        """Whether the step `name` is recorded in this life of the run or before it."""
+        if self._run.recorded(name) is not None:
+            return True
+        facts = [self._facts[index][1] for index in self._life()]
+        return any(isinstance(fact, Stepped) and fact.name == name for fact in facts)
+
     def unfold(self) -> None:
         """Reveal everything; who asks for it compares the whole record itself."""
         self._is_unfolded = True

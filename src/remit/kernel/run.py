@@ -40,6 +40,10 @@ class Past(Protocol):
         """Reveal the step `name` to the run, with all that is recorded before it."""
         ...
 
+    def holds(self, name: str) -> bool:
+        """Whether the step `name` is recorded up to the end of this life of the run."""
+        ...
+
     def unfold(self) -> None:
         """Reveal everything."""
         ...
@@ -192,6 +196,14 @@ class ActiveRun:
         """What is recorded of the step `name`."""
         found = self._steps.get(name)
         return found[1] if found else None
+
+    def is_of_this_hold(self, name: str, successor: str) -> bool:
+        """Whether the step `name`, which is recorded, was made since this process took the run.
+        If it was not, `successor` is the step that is made in its stead, by which a replay
+        tells."""
+        if self.past is not None:
+            return not self.past.holds(successor)
+        return (self.recorded_at(name) or 0) > self.resumed_at
 
     async def take_news(self) -> None:
         """Record the answers and the messages that have come since the last look."""

@@ -21,12 +21,14 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One model call. `max_output` is the most tokens that the answer may have."""
+    """One model call. `max_output` is the most tokens that the answer may have. `tool_choice` is
+    "auto", "none", "required" (some tool), or the name of the tool that must be called."""
 
     instructions: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_output: int = 4096
+    tool_choice: str = "auto"
 
 
 class TextChunk(msgspec.Struct, frozen=True, gc=False):

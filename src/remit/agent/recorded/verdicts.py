@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Literal, TypeVar
 
 from remit.kernel.facts import Dated
+from remit.values.messages import ToolMessage
 
 T = TypeVar("T")
 Brake = Literal["repeated_calls", "failing_tool", "repeated_text"]
@@ -19,6 +20,50 @@ class Braked(Dated, frozen=True, kw_only=True, omit_defaults=True, tag="braked",
     stops: bool = False
     tool: str | None = None
     count: int = 0
+
+    @property
+    def format(self) -> int:
+        return 2
+
+
+class Prepared(Dated, frozen=True, kw_only=True, omit_defaults=True, tag="prepared", tag_field="t"):
+    """How the turn that follows is asked for; None leaves it as it is. `tools` are all that it
+    may call."""
+
+    instructions: str | None = None
+    tools: tuple[str, ...] | None = None
+    model: str | None = None
+    tool_choice: str | None = None
+
+    @property
+    def format(self) -> int:
+        return 2
+
+
+class Verdict(Dated, frozen=True, omit_defaults=True, tag="verdict", tag_field="t"):
+    """What was said of a call before it ran: it may run, or has this result instead."""
+
+    result: ToolMessage | None = None
+
+    @property
+    def format(self) -> int:
+        return 2
+
+
+class Noted(Dated, frozen=True, tag="noted", tag_field="t"):
+    """The app has looked at a complete turn."""
+
+    @property
+    def format(self) -> int:
+        return 2
+
+
+class Judged(Dated, frozen=True, kw_only=True, omit_defaults=True, tag="judged", tag_field="t"):
+    """What was said of an answer: it stands, or goes back to the model with this reason. After
+    the `last` one the model is not asked again."""
+
+    reason: str | None = None
+    last: bool = False
 
     @property
     def format(self) -> int:

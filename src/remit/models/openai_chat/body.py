@@ -34,6 +34,8 @@ def build(
     body["messages"] = [*opening(request.instructions, dialect), *messages(turns, dialect)]
     if request.tools:
         body["tools"] = [_function(tool) for tool in request.tools]
+        if request.tool_choice != "auto":
+            body["tool_choice"] = _choice(request.tool_choice)
     return clean(body | dict(options))  # type: ignore[no-any-return]  # a dict stays a dict
 
 
@@ -86,6 +88,12 @@ def clean(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [clean(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _choice(choice: str) -> Any:
+    if choice in ("none", "required"):
+        return choice
+    return {"type": "function", "function": {"name": choice}}
 
 
 def _function(tool: ToolSpec) -> dict[str, Any]:
