@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
@@ -14,7 +13,7 @@ import msgspec
 from remit.agent.doubt import doubt, kept_back, question
 from remit.agent.effect import take_effect, told
 from remit.agent.hooks import Hooked
-from remit.agent.plan import Plan
+from remit.agent.plan import Deps, Plan
 from remit.agent.state import AgentState, Decision, not_run
 from remit.agent.telling import telling
 from remit.agent.toolbox import groups
@@ -31,7 +30,6 @@ from remit.tools.patience import patiently
 from remit.tools.tool import Tool
 from remit.values import codec
 from remit.values.content import Call
-from remit.values.errors import ConfigError, StoreError
 from remit.values.events import ToolProgressEvent
 from remit.values.messages import ToolMessage
 from remit.values.results import Pending
@@ -74,17 +72,17 @@ def step_name(turn: int, number: int) -> str:
 class Actor:
     """Runs the calls of one drive's turns."""
 
-    def __init__(self, plan: Plan, abandoned: Abandoned, run: ActiveRun) -> None:
+    def __init__(
+        self, plan: Plan, abandoned: Abandoned, run: ActiveRun, deps: Deps, hooked: Hooked
+    ) -> None:
         self._plan = plan
         self._abandoned = abandoned
         self._run = run
-        self._deps: Any = None
-        self._has_deps = plan.deps is None
+        self._deps = deps
+        self.hooked = hooked
         self._exclusive = {name for name, tool in plan.tools.items() if tool.exclusive}
         self._news = asyncio.Event()
         self._tools = plan.tools
-        self.hooked: Hooked
-        """Who is asked about each call; given before the first turn."""
 
     async def act(self, state: AgentState, time: Time) -> list[Ask]:
         """Give every open call its result, or a question to wait with. The questions are given
@@ -100,8 +98,8 @@ class Actor:
             for number, call in enumerate(state.open_calls)
             if call.id not in state.results
         ]
-        if not self._has_deps:
-            await self._build_deps()
+        if not self._deps.are_built:
+            await self._deps.build()
         if self._run.settle is not None:
             work = partial(self._in_order, groups(todo))
             return await telling(self._run.settle, self._news, work)
@@ -297,7 +295,7 @@ class Actor:
             grant=self._plan.granted,
             attempt=run.attempt,
             lease_token=run.tenure.token,
-            deps=self._deps,
+            deps=self._deps.value,
             deadline=deadline,
             report=partial(self._report, turn, call, count()),
         )
@@ -328,22 +326,6 @@ class Actor:
         return ToolMessage(
             call.id, call.name, f"There is no tool {called!r} here. Tools: {names}.", "refused"
         )
-
-    async def deps(self) -> Any:
-        """What tools and hooks get of the app."""
-        await self._build_deps()
-        return self._deps
-
-    async def _build_deps(self) -> None:
-        if self._has_deps or self._plan.deps is None:
-            return
-        try:
-            built = self._plan.deps(self._run.asked.user, self._run.asked.tenant)
-            self._deps = await built if inspect.isawaitable(built) else built
-        except StoreError as error:
-            # Another store's; passed on it would be taken for the failure of the run's own.
-            raise ConfigError(f"the App's deps could not be built: {error}") from error
-        self._has_deps = True
 
 
 def _decided(decision: Decision, call: Call, tool: Tool) -> ToolMessage | None:

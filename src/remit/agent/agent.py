@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic
+from typing import Any, Generic, get_args
 
 from typing_extensions import TypeVar
 
 from remit.agent.asking import Asking
 from remit.agent.brakes import Brakes
-from remit.agent.budget import Budget
+from remit.agent.budget import Budget, OnLimit
 from remit.agent.hooks import Hooks, check_in_place
 from remit.agent.parts import Content
 from remit.agent.plan import DepsFactory, Plan
@@ -40,8 +40,9 @@ class Agent(Generic[Deps, Output]):
     at once. `max_output` is the most tokens that one answer may have. Runs keep the `version`
     that they began with. `aliases` are the names that the agent had before, the first one first:
     its runs and threads of those times are its own. `brakes` stop what goes in circles; None
-    takes them off. `hooks` are asked on the way. Raises ConfigError for an agent that cannot
-    work.
+    takes them off. `hooks` are asked on the way. With `on_limit="answer"` the last turn
+    that the budget has room for is one without tools, to answer with what is there. Raises
+    ConfigError for an agent that cannot work.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Agent(Generic[Deps, Output]):
     version: str = "1"
     aliases: Sequence[str] = ()
     brakes: Brakes | None = field(default_factory=Brakes)
+    on_limit: OnLimit = "stop"
     hooks: Hooks = field(default_factory=Hooks)
 
     def __post_init__(self) -> None:
@@ -120,6 +122,7 @@ class Agent(Generic[Deps, Output]):
             deps=deps,
             brakes=self.brakes,
             hooks=self.hooks,
+            on_limit=self.on_limit,
             polls=frozenset([tool.name for tool in self.tools if tool.polls]),
         )
 
@@ -189,6 +192,10 @@ def _check_words(agent: Agent[Any, Any]) -> None:
     if agent.brakes is not None and not isinstance(agent.brakes, Brakes):
         raise ConfigError(
             f"brakes of agent {name!r} must be Brakes(…), or None on purpose, not {agent.brakes!r}"
+        )
+    if agent.on_limit not in get_args(OnLimit):
+        raise ConfigError(
+            f'on_limit of agent {name!r} must be "stop" or "answer", not {agent.on_limit!r:.80}'
         )
     if not isinstance(agent.hooks, Hooks):
         raise ConfigError(f"hooks of agent {name!r} must be Hooks(…), not {agent.hooks!r:.80}")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from remit.agent.state import AgentState
 from remit.values.errors import ConfigError
 from remit.values.money import Amount, amount
 from remit.values.results import Finish
+
+OnLimit = Literal["stop", "answer"]
+"""What becomes of a run whose budget ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +89,28 @@ def left(state: AgentState, budget: Budget) -> dict[str, Any]:
         name: None if bound is None else max(bound - used[name], used[name] * 0)
         for name, bound in bounds.items()
     }
+
+
+def closing(state: AgentState, budget: Budget) -> Finish | None:
+    """The bound that leaves room for one more model call and for no tools before it; None where
+    there is more room, or none. A turn is taken to use what the one before it did."""
+    if state.open_calls or not state.unanswered or state.closing is not None:
+        return None
+    if spent(state, budget) not in (None, "tool_calls"):
+        return None
+    rest = left(state, budget)
+    if rest["seconds"] == 0 or state.stuck is not None or state.told.invalid:
+        return None
+    if rest["turns"] == 1:
+        return "turns"
+    if rest["tool_calls"] == 0:
+        return "tool_calls"
+    if not state.turns:
+        return None
+    newest = state.turns[-1].usage
+    uses: tuple[tuple[Finish, Any, Any], ...] = (
+        ("budget", rest["cost"], newest.cost or 0),
+        ("tokens", rest["tokens"], newest.tokens),
+        ("seconds", rest["seconds"], state.seconds / len(state.turns)),
+    )
+    return next((name for name, has, use in uses if has is not None and has < 2 * use), None)

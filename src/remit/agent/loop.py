@@ -11,11 +11,11 @@ import msgspec
 from remit.agent import prompt
 from remit.agent.act import Actor, Time
 from remit.agent.brakes import check
-from remit.agent.budget import Budget, spent
+from remit.agent.budget import Budget, closing, spent
 from remit.agent.history import History
 from remit.agent.hooks import Hooked
-from remit.agent.plan import Plan
-from remit.agent.recorded.verdicts import Braked, given
+from remit.agent.plan import Deps, Plan
+from remit.agent.recorded.verdicts import Braked, Closing, given
 from remit.agent.state import AgentInput, AgentState, conversation
 from remit.agent.think import think
 from remit.kernel.program import Outcome
@@ -50,12 +50,15 @@ class End(msgspec.Struct, frozen=True):
 
 def next_move(state: AgentState, budget: Budget) -> Think | Act | End:
     """What a run does next, from what is known of it."""
-    if state.stuck is not None or state.invalid:
+    if state.stuck is not None or state.told.invalid:
         return End("stuck" if state.stuck else "exhausted")
     if state.open_calls:
         return Act()
     if not state.unanswered:
         return End(_FINISHES[state.stop])
+    if state.closing is not None:
+        turn, bound = state.closing
+        return Think() if turn == len(state.turns) else End(bound)
     finish = spent(state, budget)
     return End(finish) if finish else Think()
 
@@ -82,8 +85,9 @@ class AgentProgram:
         asked = codec.convert(run.asked.input, AgentInput)
         plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
         past = await _past(run, asked, state)
-        actor = Actor(plan, self.abandoned, run)
-        actor.hooked = Hooked(plan.hooks, plan.budget, run, state, actor.deps)
+        deps = Deps(plan.deps, run)
+        hooked = Hooked(plan.hooks, plan.budget, run, state, deps.build)
+        actor = Actor(plan, self.abandoned, run, deps, hooked)
         history = History(plan.model.name, plan.model.card)
         drive = _Drive(plan, self._specs, run, state, past, actor, history)
         budget = plan.budget
@@ -92,7 +96,7 @@ class AgentProgram:
             while True:
                 state.catch_up(run.facts)
                 move = next_move(state, budget)
-                if actor.hooked.looks and await actor.hooked.look(is_answer=_is_answer(move)):
+                if hooked.looks and await hooked.look(is_answer=_is_answer(move)):
                     continue
                 if isinstance(move, Think) and run.hears:
                     # What somebody sends is seen before the next model call.
@@ -101,6 +105,10 @@ class AgentProgram:
                 braked = check(state, plan.brakes, plan.polls)
                 if braked is not None and (braked.stops or isinstance(move, Think)):
                     await run.step(f"turn:{len(state.turns) - 1}/brake", given(braked), Braked)
+                    continue
+                bound = closing(state, budget) if plan.on_limit == "answer" else None
+                if bound is not None:
+                    await run.step(f"turn:{len(state.turns)}/last", given(Closing(bound)), Closing)
                     continue
                 if isinstance(move, End):
                     return _outcome(state, move.finish)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from remit.agent.brakes import Brakes
-from remit.agent.budget import Budget
+from remit.agent.budget import Budget, OnLimit
 from remit.agent.hooks.hooks import Hooks
+from remit.kernel.run import ActiveRun
 from remit.models.protocol import Model
 from remit.tools.tool import Tool
+from remit.values.errors import ConfigError, StoreError
 
 DepsFactory = Callable[[str | None, str | None], Any | Awaitable[Any]]
 """Builds a run's `deps` from its user and its tenant."""
@@ -35,4 +38,29 @@ class Plan:
     deps: DepsFactory | None = None
     brakes: Brakes | None = None
     polls: frozenset[str] = frozenset()
+    on_limit: OnLimit = "stop"
     hooks: Hooks = field(default_factory=Hooks)
+
+
+class Deps:
+    """What tools and hooks get of the app in one drive, built when it is first needed."""
+
+    __slots__ = ("_factory", "_run", "are_built", "value")
+
+    def __init__(self, factory: DepsFactory | None, run: ActiveRun) -> None:
+        self._factory, self._run = factory, run
+        self.are_built = factory is None
+        self.value: Any = None
+
+    async def build(self) -> Any:
+        """The deps. Raises what their factory raises."""
+        if self.are_built or self._factory is None:
+            return self.value
+        try:
+            built = self._factory(self._run.asked.user, self._run.asked.tenant)
+            self.value = await built if inspect.isawaitable(built) else built
+        except StoreError as error:
+            # Another store's; passed on it would be taken for the failure of the run's own.
+            raise ConfigError(f"the App's deps could not be built: {error}") from error
+        self.are_built = True
+        return self.value

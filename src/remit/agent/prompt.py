@@ -14,6 +14,10 @@ from remit.models.request import ModelRequest, ToolSpec
 from remit.tools.tool import Tool
 from remit.values.messages import Message
 
+_LAST = (
+    "This is your last turn, and you have no tools in it: answer with what you have, and say what"
+    " is missing."
+)
 _AS_IT_IS = Prepared()
 
 
@@ -31,10 +35,13 @@ def build(
 ) -> ModelRequest:
     """The request of the next turn: the thread so far, what this run added, and what the model is
     told once, made valid by `history`."""
-    told = () if state.warning is None else (user_message(advice(state.warning)),)
+    turn = len(state.turns)
+    told = [] if state.warning is None else [user_message(advice(state.warning))]
+    if state.closing is not None and state.closing[0] == turn:
+        told.append(user_message(_LAST))
     prepared = _AS_IT_IS
     if state.preparation is not None:
-        prepared = state.prepared(len(state.turns)) or prepared
+        prepared = state.prepared(turn) or prepared
     inside, instructions = prepared.tools, prepared.instructions
     if inside is not None:
         tools = tuple([tool for tool in tools if tool.name in inside])

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.agent.recorded.streaks import Streaks
-from remit.agent.recorded.verdicts import Braked, Judged, Noted, Prepared, Verdict
+from remit.agent.recorded.verdicts import Braked, Closing, Judged, Noted, Prepared, Told, Verdict
 from remit.agent.resuming import open_calls
 from remit.kernel.facts import (
     Answered,
@@ -24,7 +24,7 @@ from remit.models.request import Stop
 from remit.values import codec
 from remit.values.content import Call, Text
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from remit.values.results import Pending, Result, Turn
+from remit.values.results import Finish, Pending, Result, Turn
 from remit.values.usage import Usage
 
 
@@ -65,8 +65,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments: dict[str, Any] | None = None
 
 
-StepValue = ModelAnswer | ToolMessage | Braked | Prepared | Verdict | Noted | Judged
-_LIVE = (ModelAnswer, ToolMessage, Braked, Prepared, Verdict, Noted, Judged)
+StepValue = ModelAnswer | ToolMessage | Braked | Prepared | Verdict | Noted | Judged | Closing
+_LIVE = (ModelAnswer, ToolMessage, Braked, Prepared, Verdict, Noted, Judged, Closing)
 _KINDS: dict[str, Any] = {
     "answer": ModelAnswer,
     "tool": ToolMessage,
@@ -75,6 +75,7 @@ _KINDS: dict[str, Any] = {
     "verdict": Verdict,
     "noted": Noted,
     "judged": Judged,
+    "closing": Closing,
 }
 
 
@@ -127,17 +128,13 @@ class AgentState:
         """What stops the run."""
         self.warning: Braked | None = None
         """What the model is to be told of in its next turn."""
-        self.noted = self.judged = -1
-        """The last turn that the app has looked at, and the last whose answer was judged."""
-        self.sent_back = 0
-        """How many answers did not stand."""
-        self.invalid = False
-        """Whether the last answer that was allowed did not stand."""
+        self.told = Told()
+        """What the app has said of its turns and answers."""
+        self.closing: tuple[int, Finish] | None = None
+        """The turn that is the last, and the bound that another would meet."""
         self.preparation: tuple[int, Prepared] | None = None
         """The newest turn that was prepared, and how."""
-        self._thinking_ms = 0
-        self._acting_ms = 0
-        self._known = 0
+        self._thinking_ms = self._acting_ms = self._known = 0
         self._heard: list[UserMessage] = []
 
     @property
@@ -237,11 +234,14 @@ class AgentState:
         elif isinstance(value, Braked):
             self._brake(value)
         elif isinstance(value, Prepared):
-            self.preparation = (len(self.turns), value)
+            self._prepare(value)
         elif isinstance(value, Noted):
-            self.noted = len(self.turns) - 1
+            self.told.noted = len(self.turns) - 1
         elif isinstance(value, Judged):
             self._judge(value)
+        elif isinstance(value, Closing):
+            self.closing = (len(self.turns), value.finish)
+            self._prepare(Prepared())
 
     def _answered(self, fact: Stepped, value: ModelAnswer) -> None:
         message = value.message
@@ -268,12 +268,18 @@ class AgentState:
         if message.content:
             self.messages.append(message)
 
+    def _prepare(self, prepared: Prepared) -> None:
+        turn = len(self.turns)
+        if self.closing is not None and self.closing[0] == turn:
+            prepared = msgspec.structs.replace(prepared, tools=(), tool_choice=None)
+        self.preparation = (turn, prepared)
+
     def _judge(self, judged: Judged) -> None:
-        self.judged = len(self.turns) - 1
+        self.told.judged = len(self.turns) - 1
         if judged.reason is None:
             return
-        self.sent_back += 1
-        self.invalid = judged.last
+        self.told.sent_back += 1
+        self.told.invalid = judged.last
         if not judged.last:
             self.messages.append(UserMessage((Text(judged.reason),)))
             self.unanswered = True

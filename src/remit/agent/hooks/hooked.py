@@ -65,10 +65,10 @@ class Hooked:
         turn = len(state.turns) - 1
         if turn < 0 or state.open_calls:
             return False
-        if hooks.on_turn is not None and state.noted < turn:
+        if hooks.on_turn is not None and state.told.noted < turn:
             await self._run.step(f"turn:{turn}/noted", self._note, Noted)
             return True
-        if hooks.on_answer is not None and is_answer and state.judged < turn:
+        if hooks.on_answer is not None and is_answer and state.told.judged < turn:
             await self._run.step(f"turn:{turn}/judged", self._judge, Judged)
             return True
         return False
@@ -139,7 +139,9 @@ class Hooked:
             return Judged()
         if not isinstance(reason, str) or not reason.strip():
             raise ConfigError(f"on_answer must give a reason or None, not {reason!r:.80}")
-        return Judged(reason=well_formed(reason), last=state.sent_back >= self._hooks.send_backs)
+        return Judged(
+            reason=well_formed(reason), last=state.told.sent_back >= self._hooks.send_backs
+        )
 
     def _verdict(self, call: Call) -> Callable[[], Awaitable[Verdict]]:
         async def ask() -> Verdict:

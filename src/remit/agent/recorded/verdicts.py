@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from remit.kernel.facts import Dated
 from remit.values.messages import ToolMessage
+from remit.values.results import Finish
 
 T = TypeVar("T")
 Brake = Literal["repeated_calls", "failing_tool", "repeated_text"]
@@ -68,6 +70,28 @@ class Judged(Dated, frozen=True, kw_only=True, omit_defaults=True, tag="judged",
     @property
     def format(self) -> int:
         return 2
+
+
+class Closing(Dated, frozen=True, tag="closing", tag_field="t"):
+    """The turn that follows is the last, and has no tools: another would meet the bound
+    `finish`."""
+
+    finish: Finish
+
+    @property
+    def format(self) -> int:
+        return 2
+
+
+@dataclass(slots=True)
+class Told:
+    """What the app has said so far: the last turn that it has `noted`, the last whose answer it
+    has `judged`, how many answers did not stand, and whether that was the last one allowed."""
+
+    noted: int = -1
+    judged: int = -1
+    sent_back: int = 0
+    invalid: bool = False
 
 
 def given(value: T) -> Callable[[], Awaitable[T]]:
