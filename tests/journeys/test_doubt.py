@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from remit import App, Run, ToolContext, tool
+from remit.agent.hooks import HookContext, Hooks, ToolResult
 from remit.agent.loop import AgentProgram
 from remit.errors import EditRefusedError
 from remit.host.readers import facts_of
@@ -20,6 +21,7 @@ from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
 from remit.testing.model import Call, Item, Say
 from remit.tools.tool import Tool
+from remit.values import content
 from remit.values.messages import ToolMessage
 from tests.journeys.clerk import (
     STAFF,
@@ -382,3 +384,36 @@ async def test_a_run_with_a_doubt_replays(store: Store, clock: ManualClock, happ
     for end in range(1, len(recorded) + 1):
         assert await replay(program, recorded[:end]) is None
     assert still.paid == Counter()
+
+
+async def test_a_call_that_did_not_happen_is_shown_to_the_hook_again_before_it_runs(
+    store: Store, clock: ManualClock
+) -> None:
+    bank, other, asked = Bank(held=True), Bank(), list[str]()
+
+    def before(ctx: HookContext, call: content.Call) -> ToolResult | None:
+        asked.append(call.key)
+        return ToolResult("Not today.", "refused") if len(asked) > 1 else None
+
+    hooks = Hooks(before_tool=before)
+    tools, script = bank.tools(), [Call("pay", amount=5)]
+    dying = CrashStore(store, at=None)
+
+    async def life() -> None:
+        async with app_of(clerk(script, tools, hooks=hooks), dying, clock) as app:
+            await app.start("clerk", "x", user="u_1")
+            await soon(bank.begun.wait())
+            dying.dead = True
+
+    await dies(life)
+    clock.advance(60)
+    desk = clerk([Say("done")], other.tools(), hooks=hooks)
+    async with app_of(desk, store, clock) as app:
+        (run,) = await app.runs(user="u_1")
+        found = await ended(app, run.id)
+        await app.decide(run.id, approve=[found.pending[0].id], by=STAFF)
+        found = await ended(app, run.id)
+        facts_ = await facts_of(store, run.id)
+    assert [message.text for message in results(found.messages)] == ["Not today."]
+    assert (len(asked), len(set(asked)), other.paid) == (2, 1, Counter())
+    assert await replay(AgentProgram(desk.plan(frozenset())), facts_) is None

@@ -15,6 +15,7 @@ from cryptography.fernet import Fernet
 
 from remit import App, Run, ToolContext, WorkflowRun, tool, workflow
 from remit.agent.engaged import engaged
+from remit.agent.hooks import Hooks, ToolResult
 from remit.agent.loop import AgentProgram
 from remit.errors import ConfigError, StoreError, ToolBusyError, ToolError
 from remit.host.readers import facts_of
@@ -475,3 +476,41 @@ async def test_what_took_effect_replays_and_takes_none_again(
         for end in range(1, len(recorded) + 1):
             assert await replay(program, recorded[:end]) is None
         assert books.keys == before
+
+
+async def test_what_a_hook_makes_of_a_result_is_recorded_in_the_same_commit(
+    store: Store, clock: ManualClock, books: Books
+) -> None:
+    hooks = Hooks(after_tool=lambda ctx, call, result: ToolResult(result.text.upper()))
+    async with app_of(clerk(PAY, [books.pay()], hooks=hooks), store, clock) as app:
+        (found,) = results((await ended(app, await app.start("clerk", "x"))).messages)
+
+    assert (found.text, len(books.keys)) == ("PAID", 1)
+
+
+async def test_a_hook_that_raises_leaves_nothing_of_the_call(
+    store: Store, clock: ManualClock, books: Books
+) -> None:
+    def raises_too(*given: Any) -> None:
+        raise ValueError("a bug in the hook")
+
+    agent = clerk(PAY[:1], [books.pay()], hooks=Hooks(after_tool=raises_too))
+    async with app_of(agent, store, clock) as app:
+        run = await ended(app, await app.start("clerk", "x"))
+
+    assert run.status == "failed"
+    assert "a bug in the hook" in (run.error or "")
+    assert books.keys == []
+
+
+async def test_a_hook_that_would_have_to_wait_on_the_writer_s_thread_is_refused() -> None:
+    @tool(transactional=True)
+    def pay(amount: int) -> str:
+        """Pays."""
+        return ""
+
+    async def after(*given: Any) -> None:
+        return None
+
+    with pytest.raises(ConfigError, match="plain `def`"):
+        clerk([], [pay], hooks=Hooks(after_tool=after))
