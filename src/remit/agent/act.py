@@ -189,9 +189,12 @@ class Actor:
         if answered is not None:
             decision = codec.convert(answered.value, Decision)
             return _decided(decision, call, tool) or Ready(tool, checked)
-        return await self._agreed(name, call, self._context(turn, call), Ready(tool, checked))
+        ready = Ready(tool, checked)
+        if tool.approval == "never" and self._plan.hooks.before_tool is None:
+            return ready
+        return await self._agreed(name, turn, call, ready)
 
-    async def _agreed(self, name: str, call: Call, context: ToolContext[Any], ready: Ready) -> Gate:
+    async def _agreed(self, name: str, turn: int, call: Call, ready: Ready) -> Gate:
         """Whether the app's hook and its people let the call run, in this order."""
         tool, checked = ready.tool, ready.checked
         if self._plan.hooks.before_tool is not None:
@@ -200,6 +203,7 @@ class Actor:
                 return kept
         if tool.approval == "never":
             return ready
+        context = self._context(turn, call)
         why = await asks(tool, checked, context, clock=self._run.clock, abandoned=self._abandoned)
         if why is None:
             return ready
