@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.loopback import Loopback, Reply, Sent, delta, loopback, plain, stream
+from remit.errors import ProviderError
+from remit.testing import Call, Quirks, Reply, Say, StrictProvider
+from remit.testing.provider import Sent
+from remit.values.usage import Usage
 from tests.unit.models import strict
 
 pytestmark = pytest.mark.slow
@@ -25,7 +28,7 @@ MESSAGES = [
     {"id": "large", "user": "u_109", "text": "Refund 150 euros on A-1049, please."},
     {"id": "ask", "user": "u_101", "text": "Where is my order A-1042?"},
 ]
-USED = {"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 100}}
+USED = Usage(input_tokens=1000, output_tokens=100)
 
 
 def desk(sent: Sent) -> Reply:
@@ -42,16 +45,16 @@ def desk(sent: Sent) -> Reply:
         return call("refund", order=order[0], amount=amount[1])
     if "send_reply" not in done:
         return call("send_reply", text="Done.")
-    return stream(delta(content="Done."), delta("stop"), USED)
+    return Reply(Say("Done."), usage=USED)
 
 
 def call(name: str, **arguments: str) -> Reply:
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    entry = {"index": 0, "id": "call_0", "type": "function", "function": function}
-    return stream(delta(tool_calls=[entry]), delta("tool_calls"), USED)
+    return Reply(Call(name, **arguments), usage=USED, quirks=Quirks(ids="repeated"))
 
 
-async def demo(server: Loopback, folder: Path, *words: str) -> tuple[int, list[dict[str, Any]]]:
+async def demo(
+    server: StrictProvider, folder: Path, *words: str
+) -> tuple[int, list[dict[str, Any]]]:
     """The exit status and the JSON lines of a demo with these messages."""
     file = folder / "messages.jsonl"
     file.write_text("".join(json.dumps(message) + "\n" for message in MESSAGES))
@@ -60,7 +63,7 @@ async def demo(server: Loopback, folder: Path, *words: str) -> tuple[int, list[d
         sys.executable,
         *("-m", "remit.cli", "demo", "--json", "--messages", str(file)),
         *("--dir", str(folder / "demo"), "--model", "openai:gpt-test"),
-        *("--base-url", server.base_url, *words),
+        *("--base-url", server.openai_url, *words),
         stdout=PIPE,
         stderr=PIPE,
         env=kept | {"PYTHONPATH": str(SOURCE), "OPENAI_API_KEY": "sk-test"},
@@ -77,7 +80,7 @@ def books(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 async def test_a_models_refunds_are_made_once_though_a_worker_dies(tmp_path: Path) -> None:
-    async with loopback(answer=desk) as server:
+    async with StrictProvider(desk) as server:
         code, lines = await demo(server, tmp_path, "--price", "3,15")
 
     found = books(lines)
@@ -94,7 +97,7 @@ async def test_a_models_refunds_are_made_once_though_a_worker_dies(tmp_path: Pat
 
 
 async def test_without_prices_no_money_is_shown(tmp_path: Path) -> None:
-    async with loopback(answer=desk) as server:
+    async with StrictProvider(desk) as server:
         code, lines = await demo(server, tmp_path)
 
     spend = books(lines)["spend"]
@@ -104,8 +107,8 @@ async def test_without_prices_no_money_is_shown(tmp_path: Path) -> None:
 
 
 async def test_a_model_that_refuses_everybody_fails_the_demo(tmp_path: Path) -> None:
-    refused = plain({"error": {"message": "No such model", "code": "model_not_found"}}, 404)
-    async with loopback(answer=lambda sent: refused) as server:
+    refused = ProviderError(status=404, message="No such model", code="model_not_found")
+    async with StrictProvider(lambda sent: refused) as server:
         code, lines = await demo(server, tmp_path)
 
     assert code == 1

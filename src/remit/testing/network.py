@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import socket
 import sys
 import sysconfig
 from asyncio import base_events
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+_INTERNET = (socket.AF_INET, socket.AF_INET6)
 _CONNECTS = ("socket.connect", "socket.sendto", "socket.sendmsg")
 _LOOKS_UP = ("socket.getaddrinfo", "socket.gethostbyname")
 _NOT_WHO = tuple(
@@ -58,14 +60,15 @@ class _Guard:
         if not self.depth:
             return
         if event in _CONNECTS:
-            self.check(args[1] if len(args) > 1 else None)
+            if args[0].family in _INTERNET:
+                self.check(args[1])
         elif event in _LOOKS_UP:
             self.check((args[0], 0))
 
     def check(self, address: object) -> None:
-        """Raise unless `address` is on this machine. A Unix socket's is a path, and that of a
-        socket that is connected already is None."""
-        if not isinstance(address, tuple) or _is_loopback(address[0]):
+        """Raise unless `address` is on this machine. A socket that is connected already sends to
+        no address."""
+        if not isinstance(address, tuple) or _is_here(address[0]):
             return
         raise NetworkRefusedError(address, _who(sys._getframe(1)))
 
@@ -87,7 +90,7 @@ def _guard() -> _Guard:
     return guard
 
 
-def _is_loopback(host: object) -> bool:
+def _is_here(host: object) -> bool:
     if host is None:
         return True
     name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
@@ -99,7 +102,9 @@ def _is_loopback(host: object) -> bool:
     except ValueError:
         return False
     mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
+    found = mapped or address
+    # The unspecified address is for listening; who connects to it reaches this machine.
+    return found.is_loopback or found.is_unspecified
 
 
 def _who(frame: FrameType | None) -> str:

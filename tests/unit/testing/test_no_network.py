@@ -10,6 +10,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from remit import Agent, Budget
+from remit.models.openai_chat import OpenAIChat
 from remit.testing import NetworkRefusedError, Say, StrictProvider, no_network
 
 ELSEWHERE = "192.0.2.1"
@@ -75,7 +77,7 @@ def test_another_thread_is_guarded() -> None:
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "localhost", "::1", None])
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "localhost", "::1", "0.0.0.0", None])
 def test_loopback_is_let_through(host: str | None) -> None:
     with no_network():
         assert socket.getaddrinfo(host, 80)
@@ -113,3 +115,10 @@ def test_the_guard_ends_with_its_block_and_guards_can_be_nested() -> None:
 def test_connecting_by_number_is_refused() -> None:
     with no_network(), socket.socket() as sock, pytest.raises(NetworkRefusedError):
         sock.connect_ex((ELSEWHERE, 80))
+
+
+async def test_an_agents_model_out_there_is_not_reached(no_network: None) -> None:
+    model = OpenAIChat("gpt-test", base_url="http://example.com/v1", api_key="k")
+    agent = Agent(name="a", model=model, budget=Budget(turns=1))
+    with pytest.raises(NetworkRefusedError, match=r"example\.com"):
+        await agent.run("Hi")

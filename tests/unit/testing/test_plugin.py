@@ -12,8 +12,10 @@ ENDS = ("PASSED", "FAILED", "ERROR")
 TESTS = """
 import asyncio
 import contextlib
+import socket
 import pytest
 from remit import Agent, App, Budget, ModelRequest
+from remit.testing import StrictProvider
 from remit.testing.model import Say, ScriptedModel
 
 REQUEST = ModelRequest(instructions="", messages=())
@@ -84,6 +86,14 @@ async def test_bad_ran_out_inside_an_app():
     assert run.status == "failed"
 
 
+def test_bad_provider_left():
+    StrictProvider([Say("one")])
+
+
+def test_bad_reaches_out(no_network):
+    socket.getaddrinfo("example.com", 80)
+
+
 def test_bad_own_error():
     ScriptedModel([Say("one")])
     raise ValueError("the error of the test itself")
@@ -115,5 +125,5 @@ def test_a_test_cannot_pass_beside_its_script(tmp_path: Path) -> None:
     assert all(name.startswith("test_good") for name in passed), done.stdout
     assert all(name.startswith("test_bad") for name in failed), done.stdout
     assert len(passed) == 6
-    assert len(failed) == 7
+    assert len(failed) == 9
     assert "ValueError: the error of the test itself" in done.stdout
