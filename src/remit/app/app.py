@@ -282,11 +282,7 @@ class App:
     ) -> Status:
         """Stop a run. A waiting one is cancelled when this returns; a running one (`running` is
         given back) soon after: `wait` for it. A run that has ended stays as it is."""
-        client = self._open().client
-        if by is not None:
-            check_caller(by)
-        await self._row(run)
-        return await client.cancel(run, reason, by)
+        return await deciding.cancel(self._open(), await self._row(run), reason, by)
 
     async def events(self, run: str, *, after: int | str = 0) -> AsyncIterator[Event]:
         """The run's events after `after` (a `seq`, or an event's `id`): recorded first, then

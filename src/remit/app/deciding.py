@@ -16,6 +16,7 @@ from remit.kernel.interrupt import Answer
 from remit.store.records import RunRow
 from remit.values.errors import AlreadyDecidedError, NotPausedError
 from remit.values.identity import Caller
+from remit.values.results import Status
 
 
 async def decide(
@@ -52,6 +53,16 @@ async def answer(house: House, row: RunRow, answers: Mapping[str, Any], by: Call
     check_caller(by)
     questions = waiting(await facts_of(house.store, row.id))
     return await _give(house, row.id, checked(row.id, questions, answers), by)
+
+
+async def cancel(house: House, row: RunRow, reason: str | None, by: Caller | None) -> Status:
+    """`App.cancel`, on the run of `row`."""
+    if by is not None:
+        check_caller(by)
+    if reason is not None:
+        # Raises where the run is encoded and this App has no codec: the reason would lie in plain.
+        await facts_of(house.store, row.id)
+    return await house.client.cancel(row.id, reason, by)
 
 
 async def _give(house: House, run: str, found: Mapping[str, Any], by: Caller) -> int:

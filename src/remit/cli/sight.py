@@ -11,7 +11,7 @@ from remit.agent.state import Decision
 from remit.app import App
 from remit.flow.view import waiting
 from remit.kernel.facts import Answered, AnyFact, Paused, decode
-from remit.kernel.interrupt import Answer
+from remit.kernel.interrupt import Answer, read_answer
 from remit.store.protocol import Store
 from remit.values import codec
 from remit.values.identity import Caller
@@ -71,7 +71,7 @@ async def look(app: App, store: Store, run: str) -> Sight:
     facts = [decode(entry.body) for entry in await store.read(run)]
     calls = _calls_by_key(facts)
     answers = {
-        signal.key: codec.decode(signal.answer, Answer)
+        signal.key: read_answer(signal.answer)
         for signal in await store.signals(run)
         if signal.answer is not None
     }

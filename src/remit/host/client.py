@@ -14,7 +14,7 @@ from remit.host.executor import cancelled
 from remit.host.place import Place
 from remit.host.worker import Worker
 from remit.kernel.facts import Asked, format_of
-from remit.kernel.interrupt import Answer
+from remit.kernel.interrupt import Answer, read_answer
 from remit.kernel.program import finished
 from remit.store.records import (
     Base,
@@ -131,7 +131,7 @@ class Client:
                 return left
             case Undelivered(status, answered, unknown):
                 for key, body in answered.items():
-                    raise already_decided(run, key, codec.decode(body, Answer).by)
+                    raise already_decided(run, key, read_answer(body).by)
                 detail = f" under {', '.join(unknown)}" if unknown else ""
                 raise NotPausedError(run=run, status=status, detail=detail)
 

@@ -12,7 +12,7 @@ from remit.host.bus.memory import Passing
 from remit.host.place import Place
 from remit.kernel import recovery
 from remit.kernel.facts import Answered, AnyFact, Received, decode
-from remit.kernel.interrupt import Answer, PauseWanted, Unfit
+from remit.kernel.interrupt import Answer, PauseWanted, Unfit, read_answer
 from remit.kernel.journal import StoredJournal
 from remit.kernel.lease import Cancelled, Lease, LeaseLost, Leaving
 from remit.kernel.program import GIVEN_UP, Outcome, finished, told_error
@@ -21,7 +21,6 @@ from remit.kernel.tasks import spawn
 from remit.store.records import CANCEL, MESSAGE, Claim, Refusal
 from remit.tools.leash import Leash
 from remit.tools.threads import Threads
-from remit.values import codec
 from remit.values.errors import LetGo, StoreError
 
 _log = logging.getLogger("remit.host")
@@ -170,7 +169,7 @@ class Executor:
         for signal in await self._store.signals(self.claim.run):
             if signal.answer is None:
                 continue
-            answer = codec.decode(signal.answer, Answer)
+            answer = read_answer(signal.answer)
             if signal.key == CANCEL:
                 self._cancelled = cancelled(answer)
                 if self._driving is not None:
@@ -198,7 +197,7 @@ class Executor:
             for signal in await self._store.signals(self.claim.run):
                 answered += signal.answer is not None
                 if signal.key == CANCEL and signal.answer is not None:
-                    self._cancelled = cancelled(codec.decode(signal.answer, Answer))
+                    self._cancelled = cancelled(read_answer(signal.answer))
                     self._stop(Cancelled)
             self._looked = max(self._looked, inbox)
             self._journal.inbox = max(self._journal.inbox, answered)

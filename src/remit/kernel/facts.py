@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
+from remit.store.records import ENCODED
 from remit.values import codec
+from remit.values.errors import StoreError
 from remit.values.identity import Caller
 from remit.values.results import Finish, Status
 
@@ -138,8 +140,19 @@ def is_step(body: bytes) -> bool:
 
 
 def decode(body: bytes) -> AnyFact:
-    """The fact that an entry's body holds."""
+    """The fact that an entry's body holds. Raises StoreError for one that is still encoded."""
     try:
         return _read(body)
     except msgspec.DecodeError:
+        check_decoded(body)
         return Unknown(body)
+
+
+def check_decoded(body: bytes) -> None:
+    """Raise StoreError for a body that went through a codec which the store has not."""
+    if body.startswith(ENCODED):
+        raise StoreError(
+            reason="what is stored of this run is encoded, and no codec is set: give the App the"
+            " payload that it was written with, App(payload=…), and a command that App,"
+            " --app MODULE:APP."
+        )

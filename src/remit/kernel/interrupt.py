@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from remit.kernel.facts import Ask, Paused
+from remit.kernel.facts import Ask, Paused, check_decoded
+from remit.values import codec
 from remit.values.errors import LetGo
 from remit.values.identity import Caller
 
@@ -44,3 +45,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     value: Any
     by: Caller | None
     at: int
+
+
+def read_answer(body: bytes) -> Answer:
+    """The answer that lies in the store. Raises StoreError for one that is still encoded."""
+    try:
+        return codec.decode(body, Answer)
+    except msgspec.DecodeError:
+        check_decoded(body)
+        raise

@@ -14,6 +14,7 @@ from remit.store.money import Charge, LedgerQuery, LedgerSum, Meter, MeterState
 from remit.store.payload import Payload, made_by
 from remit.store.protocol import Heart, Store
 from remit.store.records import (
+    ENCODED,
     Append,
     Appended,
     Busy,
@@ -39,8 +40,6 @@ from remit.store.records import (
 )
 from remit.values.errors import StoreError
 
-_MARK = b"\x00"
-"""What an encoded body begins with, and the body inside it: no JSON does."""
 _CODED_TEXT = "encoded:"
 """What an encoded text begins with, where a store keeps text and no bytes."""
 _CODED = 1 << 16
@@ -242,21 +241,21 @@ class CodedStore:
         return replace(signal, answer=answer)
 
     def _encode(self, body: bytes) -> bytes:
-        return _MARK + self._payload.encode(_MARK + body)
+        return ENCODED + self._payload.encode(ENCODED + body)
 
     def _decode(self, stored: bytes, what: str) -> bytes:
-        if not stored.startswith(_MARK):
+        if not stored.startswith(ENCODED):
             return stored
-        inner = stored[len(_MARK) :]
+        inner = stored[len(ENCODED) :]
         try:
             body = self._payload.decode(inner)
         except Exception as error:
             raise StoreError(
                 reason=f"{what} cannot be decoded, and nothing of it is lost: {error}."
             ) from error
-        if not body.startswith(_MARK):
+        if not body.startswith(ENCODED):
             raise StoreError(
                 reason=f"{what} is not decoded by the payload codec that is set, and nothing of it"
                 f" is lost: set {made_by(body)}, in a Chain beside others."
             )
-        return body[len(_MARK) :]
+        return body[len(ENCODED) :]

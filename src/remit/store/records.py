@@ -18,6 +18,8 @@ CANCEL = "cancel"
 """The key of the signal that asks a running run to stop."""
 MESSAGE = "message/"
 """What the keys of messages begin with; the message's id follows."""
+ENCODED = b"\x00"
+"""What a body begins with that went through a codec: no JSON does."""
 
 
 class Entry(msgspec.Struct, frozen=True):

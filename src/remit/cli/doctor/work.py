@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from remit.cli.doctor.finding import Finding, Measures
 from remit.cli.wording import count, one_line, span
 from remit.kernel.facts import Paused, decode
+from remit.store.records import ENCODED
 from remit.store.upkeep import Waiting, Work
 
 _NAMED = 5
@@ -111,7 +112,7 @@ def paused(waiting: Sequence[Waiting], now: float, measures: Measures) -> Iterat
 
 def _paused_at(one: Waiting) -> float | None:
     """None for a run that goes on by itself at a time of its own."""
-    fact = decode(one.newest)
+    fact = None if one.newest.startswith(ENCODED) else decode(one.newest)
     if not isinstance(fact, Paused):
         return one.created.timestamp()
     return None if fact.due is not None else fact.at / 1000
