@@ -78,6 +78,7 @@ class Actor:
         self._plan = plan
         self._abandoned = abandoned
         self._run = run
+        self._asked = run.asked
         self._deps = deps
         self.hooked = hooked
         self._exclusive = {name for name, tool in plan.tools.items() if tool.exclusive}
@@ -288,7 +289,7 @@ class Actor:
         await self._run.outwait(longest)
 
     def _context(self, turn: int, call: Call, deadline: float | None = None) -> ToolContext[Any]:
-        run, asked = self._run, self._run.asked
+        run, asked = self._run, self._asked
         return ToolContext(
             run_id=run.id,
             turn=turn,

@@ -9,11 +9,13 @@ from typing import Any, Generic, get_args
 
 from typing_extensions import TypeVar
 
+from remit.agent.answer.finalize import Ending, Finalize, ending
+from remit.agent.answer.given import TEXT, Given, Prompt, given
+from remit.agent.answer.typed import FINAL, Form, form_of
 from remit.agent.asking import Asking
 from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget, OnLimit
 from remit.agent.hooks import Hooks, check_in_place
-from remit.agent.parts import Content
 from remit.agent.plan import DepsFactory, Plan
 from remit.agent.toolbox import Inventory, allowed, entry, grant, toolbox
 from remit.agent.unkept import OnEvent, run_unkept, stream_unkept
@@ -41,7 +43,12 @@ class Agent(Generic[Deps, Output]):
     that they began with. `aliases` are the names that the agent had before, the first one first:
     its runs and threads of those times are its own. `brakes` stop what goes in circles; None
     takes them off. `hooks` are asked on the way. With `on_limit="answer"` the last turn
-    that the budget has room for is one without tools, to answer with what is there. Raises
+    that the budget has room for is one without tools, to answer with what is there. `input` is a
+    type that Pydantic can check, of what it is asked in place of
+    text, and `prompt` makes the message from it; without that the message is its JSON. `output`
+    is such a type, too: answers are values of it, and one that does not fit goes back to the
+    model with what to mend, twice. `finalize` is called once with an answered run's Result and
+    gives its output; what its return annotation tells is checked and built again. Raises
     ConfigError for an agent that cannot work.
     """
 
@@ -59,6 +66,13 @@ class Agent(Generic[Deps, Output]):
     brakes: Brakes | None = field(default_factory=Brakes)
     on_limit: OnLimit = "stop"
     hooks: Hooks = field(default_factory=Hooks)
+    input: Any = None
+    prompt: Prompt | None = None
+    output: type[Output] | None = None
+    finalize: Finalize | None = None
+    given: Given = field(init=False, repr=False, compare=False, default=TEXT)
+    form: Form | None = field(init=False, repr=False, compare=False, default=None)
+    ending: Ending | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         _check_words(self)
@@ -68,10 +82,15 @@ class Agent(Generic[Deps, Output]):
             check_in_place(self.hooks, tool)
         object.__setattr__(self, "grant", grant(self.grant, f"grant of agent {self.name!r}"))
         _check_model(self)
+        object.__setattr__(self, "given", given(self.name, self.input, self.prompt))
+        object.__setattr__(self, "form", _form(self))
+        last = ending(self.finalize, f"finalize of agent {self.name!r}")
+        object.__setattr__(self, "ending", last)
 
     def replace(self, **changes: Any) -> Agent[Deps, Output]:
         """The same agent with `changes`, checked like a new one."""
-        unknown = sorted(set(changes) - set(self.__dataclass_fields__))
+        known = {name for name, each in self.__dataclass_fields__.items() if each.init}
+        unknown = sorted(set(changes) - known)
         if unknown:
             raise ConfigError(f"Agent has no {', '.join(unknown)}: it cannot be replaced")
         return replace(self, **changes)
@@ -124,11 +143,14 @@ class Agent(Generic[Deps, Output]):
             hooks=self.hooks,
             on_limit=self.on_limit,
             polls=frozenset([tool.name for tool in self.tools if tool.polls]),
+            given=self.given,
+            form=self.form,
+            ending=self.ending,
         )
 
     async def run(  # noqa: PLR0913  # each option stands alone, by name
         self,
-        message: Content | None,
+        message: Any,
         *,
         history: Iterable[Message] = (),
         user: str | None = None,
@@ -148,13 +170,14 @@ class Agent(Generic[Deps, Output]):
         ConfigError and UserIdError before anything runs, ProviderError and
         ConnectionFailedError from the model's provider, with what was done so far.
         """
-        asking = Asking(message=message, history=history, user=user, tenant=tenant, by=by)
+        asked = self.given.message(message)
+        asking = Asking(message=asked, history=history, user=user, tenant=tenant, by=by)
         asking.check(self.card)
         return await run_unkept(self._own_plan(deps), asking, on_event)
 
     def stream(
         self,
-        message: Content | None,
+        message: Any,
         *,
         history: Iterable[Message] = (),
         user: str | None = None,
@@ -167,12 +190,23 @@ class Agent(Generic[Deps, Output]):
         Leaving the iteration early cancels the run. A reader that is slow does not slow it: it
         misses deltas where more than 256 wait, which `delta_id` tells, and no other event.
         """
-        asking = Asking(message=message, history=history, user=user, tenant=tenant, by=by)
+        asked = self.given.message(message)
+        asking = Asking(message=asked, history=history, user=user, tenant=tenant, by=by)
         asking.check(self.card)
         return stream_unkept(self._own_plan(deps), asking)
 
     def _own_plan(self, deps: Deps | None) -> Plan:
         return self.plan(self.granted, lambda user, tenant: deps)
+
+
+def _form(agent: Agent[Any, Any]) -> Form | None:
+    form = form_of(agent.output, f"output of agent {agent.name!r}")
+    if form is not None and any(tool.name == FINAL for tool in agent.tools):
+        raise ConfigError(
+            f"agent {agent.name!r} has a tool named {FINAL!r}, by which answers of a type are"
+            " given: give the tool another name="
+        )
+    return form
 
 
 def _check_words(agent: Agent[Any, Any]) -> None:

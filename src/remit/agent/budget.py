@@ -62,13 +62,13 @@ def spent(state: AgentState, budget: Budget) -> Finish | None:
     """Why no further model call may start, None if one may."""
     if budget.turns is not None and len(state.turns) >= budget.turns:
         return "turns"
-    if budget.cost is not None and (state.usage.cost or 0) >= Decimal(str(budget.cost)):
+    if isinstance(budget.cost, Decimal) and (state.usage.cost or 0) >= budget.cost:
         return "budget"
     if budget.tokens is not None and state.usage.tokens >= budget.tokens:
         return "tokens"
     if budget.tool_calls is not None and state.calls_asked > budget.tool_calls:
         return "tool_calls"
-    if budget.limit_seconds is not None and state.seconds >= budget.limit_seconds:
+    if budget.seconds is not None and state.seconds >= (budget.limit_seconds or 0):
         return "seconds"
     return None
 

@@ -10,6 +10,8 @@ import msgspec
 
 from remit.agent import prompt
 from remit.agent.act import Actor, Time
+from remit.agent.answer.malformed import TRIES
+from remit.agent.answer.typed import MISFITS
 from remit.agent.brakes import check
 from remit.agent.budget import Budget, closing, spent
 from remit.agent.history import History
@@ -46,14 +48,21 @@ class End(msgspec.Struct, frozen=True):
     """Stop, for this reason."""
 
     finish: Finish
+    reason: str | None = None
 
 
 def next_move(state: AgentState, budget: Budget) -> Think | Act | End:
     """What a run does next, from what is known of it."""
-    if state.stuck is not None or state.told.invalid:
-        return End("stuck" if state.stuck else "exhausted")
+    if state.stuck is not None:
+        return End("stuck", state.stuck.brake)
+    if state.told.invalid:
+        return End("exhausted", "invalid_output")
     if state.open_calls:
         return Act()
+    if state.malformed >= TRIES:
+        return End("exhausted", "malformed_output")
+    if state.misfits >= MISFITS:
+        return End("exhausted", "invalid_output")
     if not state.unanswered:
         return End(_FINISHES[state.stop])
     if state.closing is not None:
@@ -102,7 +111,8 @@ class AgentProgram:
                     # What somebody sends is seen before the next model call.
                     await run.take_news()
                     state.catch_up(run.facts)
-                braked = check(state, plan.brakes, plan.polls)
+                calm = state.streaks.calm and not state.cut
+                braked = None if calm else check(state, plan.brakes, plan.polls)
                 if braked is not None and (braked.stops or isinstance(move, Think)):
                     await run.step(f"turn:{len(state.turns) - 1}/brake", given(braked), Braked)
                     continue
@@ -111,11 +121,11 @@ class AgentProgram:
                     await run.step(f"turn:{len(state.turns)}/last", given(Closing(bound)), Closing)
                     continue
                 if isinstance(move, End):
-                    return _outcome(state, move.finish)
+                    return await _outcome(run, state, move, plan)
                 if not timed:
                     await drive.make(move, Time(None))
                 elif not await drive.in_time(move):
-                    return _outcome(state, "seconds")
+                    return await _outcome(run, state, End("seconds"), plan)
         finally:
             # What was recorded until an error, a pause or the end of the time counts, too.
             state.catch_up(run.facts)
@@ -160,7 +170,9 @@ class _Drive:
                         plan = plan.remodel(prepared.model)
                         history = History(plan.model.name, plan.model.card)
                 request = prompt.build(plan, self.specs, self.past, state, history)
-                await think(run, turn, plan.model, request, plan.brakes)
+                if plan.form is not None:
+                    request = plan.form.asked(request)
+                await think(run, turn, plan.model, request, (plan.brakes, plan.form))
             case Act():
                 waiting = await self.actor.act(state, time)
                 if waiting:
@@ -184,11 +196,12 @@ async def _past(run: ActiveRun, asked: AgentInput, state: AgentState) -> list[Me
     return past
 
 
-def _outcome(state: AgentState, finish: Finish) -> Outcome:
-    if finish == "answer":
-        output: Any = state.text
+async def _outcome(run: ActiveRun, state: AgentState, end: End, plan: Plan) -> Outcome:
+    if end.finish == "answer":
+        text = state.text
+        output: Any = text if plan.form is None else codec.decode(text.encode(), object)
+        if plan.ending is not None:
+            value = output if plan.form is None else plan.form.build(output)
+            output = await plan.ending.make(run, state, value)
         return Outcome(status="succeeded", finish="answer", output=output)
-    reason: str | None = "invalid_output" if finish == "exhausted" else None
-    if finish == "stuck" and state.stuck is not None:
-        reason = state.stuck.brake
-    return Outcome(status="failed", finish=finish, reason=reason)
+    return Outcome(status="failed", finish=end.finish, reason=end.reason)

@@ -7,6 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from remit.agent.answer.finalize import Ending
+from remit.agent.answer.given import TEXT, Given
+from remit.agent.answer.typed import Builds, Form
 from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget, OnLimit
 from remit.agent.hooks.hooks import Hooks
@@ -23,7 +26,8 @@ DepsFactory = Callable[[str | None, str | None], Any | Awaitable[Any]]
 class Plan:
     """An agent, resolved for the place where it runs: its model is there, and `tools` are those
     that `granted` allows. `remodel` is the same plan with another model by its name.
-    `polls` are the names of the tools that poll."""
+    `polls` are the names of the tools that poll. `given` makes the messages, `form` is that of
+    the answers, and `ending` comes last."""
 
     name: str
     version: str
@@ -40,6 +44,14 @@ class Plan:
     polls: frozenset[str] = frozenset()
     on_limit: OnLimit = "stop"
     hooks: Hooks = field(default_factory=Hooks)
+    given: Given = TEXT
+    form: Form | None = None
+    ending: Ending | None = None
+
+    @property
+    def builds(self) -> Builds | None:
+        """What a run's output is built by."""
+        return self.ending or self.form
 
 
 class Deps:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from remit.agent.answer.malformed import NOTE
+from remit.agent.answer.typed import note
 from remit.agent.brakes import advice
 from remit.agent.history import History
 from remit.agent.parts import user_message
@@ -36,7 +38,9 @@ def build(
     """The request of the next turn: the thread so far, what this run added, and what the model is
     told once, made valid by `history`."""
     turn = len(state.turns)
-    told = [] if state.warning is None else [user_message(advice(state.warning))]
+    told: list[Message] = []
+    if state.warning is not None or state.refused is not None:
+        told += map(user_message, _told(state))
     if state.closing is not None and state.closing[0] == turn:
         told.append(user_message(_LAST))
     prepared = _AS_IT_IS
@@ -52,3 +56,13 @@ def build(
         max_output=plan.max_output,
         tool_choice=prepared.tool_choice or "auto",
     )
+
+
+def _told(state: AgentState) -> Iterator[str]:
+    """What the model is told of its last answer, in the next request alone."""
+    if state.warning is not None:
+        yield advice(state.warning)
+    refused = state.refused
+    if refused is not None:
+        misfit = refused.misfit
+        yield NOTE if misfit is None else note(refused.malformed or "", misfit)

@@ -44,16 +44,22 @@ class AgentInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class ModelAnswer(Dated, frozen=True, omit_defaults=True, tag="answer", tag_field="t", gc=False):
     """What a model's step gave: its message, what it used, and why it stopped. One that was `cut`
-    repeated itself, and was not read to its end."""
+    repeated itself, and was not read to its end.
+
+    `malformed` is the text of an answer that is none: a call written as text or, where `misfit`
+    says what to mend, no value of the agent's type. Its message is then empty.
+    """
 
     message: AssistantMessage
     usage: Usage
     stop: Stop = "end"
     cut: bool = False
+    malformed: str | None = None
+    misfit: str | None = None
 
     @property
     def format(self) -> int:
-        return 2 if self.cut else 1
+        return 2 if self.cut or self.malformed is not None else 1
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -98,6 +104,25 @@ def step_value(fact: Stepped) -> StepValue | None:
 class AgentState:
     """A run's conversation, turns and sums. `advance` is the only way that it changes."""
 
+    malformed = 0
+    """How many of the newest answers, with none between that was one, were calls as text."""
+    misfits = 0
+    """How many of them were no value of the agent's type."""
+    refused: ModelAnswer | None = None
+    """The newest answer, where it was none."""
+    cut = False
+    """Whether the newest answer was cut, since it repeated itself."""
+    braked: int | None = None
+    """The turn that was braked last."""
+    stuck: Braked | None = None
+    """What stops the run."""
+    warning: Braked | None = None
+    """What the model is to be told of in its next turn."""
+    closing: tuple[int, Finish] | None = None
+    """The turn that is the last, and the bound that another would meet."""
+    preparation: tuple[int, Prepared] | None = None
+    """The newest turn that was prepared, and how."""
+
     def __init__(self, run_id: str, path: str = "") -> None:
         self.run_id = run_id
         self._path = path
@@ -120,20 +145,8 @@ class AgentState:
         """The calls that the end left without a result of their own, and what they are given."""
         self.streaks = Streaks()
         """What it does again and again."""
-        self.cut = False
-        """Whether the newest answer was cut, since it repeated itself."""
-        self.braked: int | None = None
-        """The turn that was braked last."""
-        self.stuck: Braked | None = None
-        """What stops the run."""
-        self.warning: Braked | None = None
-        """What the model is to be told of in its next turn."""
         self.told = Told()
         """What the app has said of its turns and answers."""
-        self.closing: tuple[int, Finish] | None = None
-        """The turn that is the last, and the bound that another would meet."""
-        self.preparation: tuple[int, Prepared] | None = None
-        """The newest turn that was prepared, and how."""
         self._thinking_ms = self._acting_ms = self._known = 0
         self._heard: list[UserMessage] = []
 
@@ -252,16 +265,18 @@ class AgentState:
         self.usage = self.usage + value.usage
         self._thinking_ms += fact.took
         self.stop = value.stop
-        self.unanswered = False
-        self.open_calls = message.calls
-        self.calls_asked += len(self.open_calls)
+        self.unanswered = value.malformed is not None
+        if self.unanswered or self.refused is not None:
+            self._refuse(value)
+        self.open_calls = calls = message.calls
+        self.calls_asked += len(calls)
         self.turns.append(
             Turn(
                 number=len(self.turns),
                 model=message.model,
                 usage=value.usage,
                 usage_id=f"{self.run_id}/{self._path}{fact.name}",
-                calls=self.open_calls,
+                calls=calls,
                 text=text,
             )
         )
@@ -291,6 +306,16 @@ class AgentState:
         else:
             self.warning = braked
             self.streaks.tell(braked.tool)
+
+    def _refuse(self, value: ModelAnswer) -> None:
+        """Count an answer that is none; the model is asked again. One ends the count."""
+        self.refused = value if self.unanswered else None
+        if not self.unanswered:
+            self.malformed = self.misfits = 0
+        elif value.misfit is None:
+            self.malformed += 1
+        else:
+            self.misfits += 1
 
     def _complete_turn(self) -> None:
         results = [self.results[call.id] for call in self.open_calls]

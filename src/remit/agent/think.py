@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from functools import partial
 from itertools import count
 from types import AsyncGeneratorType
@@ -13,13 +13,15 @@ from typing import Any
 
 import msgspec
 
+from remit.agent.answer.malformed import Parts, Watched
+from remit.agent.answer.typed import Form, Read
 from remit.agent.brakes import HEARD, Brakes, Ears
 from remit.agent.measure import request_tokens, tokens
 from remit.agent.state import ModelAnswer
 from remit.kernel.run import ActiveRun
 from remit.models.assemble import Assembly, RawCall
 from remit.models.protocol import Model
-from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk
+from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk, ToolSpec
 from remit.values.content import Call, Reasoning, Text
 from remit.values.errors import ConfigError, ProviderError, StoreError
 from remit.values.events import ReasoningEvent, TextEvent
@@ -36,33 +38,66 @@ def step_name(turn: int) -> str:
 
 
 async def think(
-    run: ActiveRun, turn: int, model: Model, request: ModelRequest, brakes: Brakes | None = None
+    run: ActiveRun,
+    turn: int,
+    model: Model,
+    request: ModelRequest,
+    bounds: tuple[Brakes | None, Form | None] = (None, None),
 ) -> ModelAnswer:
     """The model's answer to `request`, from the journal or from the model. One that goes in
-    circles by the measure of `brakes` is cut, and its stream closed.
+    circles by the measure of the brakes in `bounds` is cut, and its stream closed; of the form
+    that is there beside them it is a value.
 
     Raises ProviderError or ConnectionFailedError; nothing is then recorded.
     """
 
+    brakes, form = bounds
     ears = None if brakes is None else Ears(brakes)
-    ask = partial(_ask, run, turn, model, request, ears)
+    told = _Told(run, turn, request.tools)
+    ask = partial(_ask, told, model, request, ears, form)
     return await run.step(step_name(turn), ask, ModelAnswer)
 
 
+class _Told:
+    """What readers are told of an answer while it comes."""
+
+    def __init__(self, run: ActiveRun, turn: int, tools: Sequence[ToolSpec]) -> None:
+        self.run, self.turn, self._tools = run, turn, tools
+        # Most answers with calls have no text.
+        self.watched: Watched | None = None
+        self._attempt, self._deltas = run.attempt, count()
+
+    def show(self, chunk: TextChunk | ReasoningChunk) -> bool:
+        """Show the piece, as far as it may be; whether anything of it was."""
+        if isinstance(chunk, TextChunk):
+            if self.watched is None:
+                self.watched = Watched(self._tools)
+            return self.say(self.watched.shown(chunk.text))
+        self._show(ReasoningEvent, chunk.text)
+        return True
+
+    def say(self, text: str) -> bool:
+        """Show the text; whether there is any."""
+        if text:
+            self._show(TextEvent, text)
+        return bool(text)
+
+    def _show(self, kind: type[TextEvent | ReasoningEvent], text: str) -> None:
+        delta = next(self._deltas)
+        self.run.show(kind(turn=self.turn, attempt=self._attempt, delta_id=delta, text=text))
+
+
 async def _ask(
-    run: ActiveRun, turn: int, model: Model, request: ModelRequest, ears: Ears | None
+    told: _Told, model: Model, request: ModelRequest, ears: Ears | None, form: Form | None
 ) -> ModelAnswer:
-    assembly, deltas, attempt, cut = Assembly(), count(), run.attempt, False
+    assembly, run, cut = Assembly(), told.run, False
     stream = _opened(model, request)
     try:
         async for chunk in stream:
             assembly.add(chunk)
             cut = ears is not None and type(chunk) in HEARD and ears.hear(chunk)
-            if isinstance(chunk, _SHOWN):
-                kind = TextEvent if isinstance(chunk, TextChunk) else ReasoningEvent
-                run.show(kind(turn=turn, attempt=attempt, delta_id=next(deltas), text=chunk.text))
-                if run.settle is not None:
-                    await run.settle()
+            if isinstance(chunk, _SHOWN) and told.show(chunk) and run.settle is not None:
+                await run.settle()
             if cut:
                 break
     except StoreError as error:
@@ -73,12 +108,24 @@ async def _ask(
         if isinstance(stream, (AsyncGeneratorType, AsyncGenerator)):
             await stream.aclose()
     assembly.close()
+    if told.watched is not None:
+        told.say(told.watched.rest())
+    parts, malformed, misfit = _read(told.watched, assembly, None if cut else form)
     return ModelAnswer(
-        message=AssistantMessage(_content(run, turn, assembly, model.name), model.name),
+        message=AssistantMessage(_content(run, told.turn, parts, model.name), model.name),
         usage=_priced(_used(request, assembly, model, cut), model),
         stop=assembly.stop,
         cut=cut,
+        malformed=malformed,
+        misfit=misfit,
     )
+
+
+def _read(watched: Watched | None, assembly: Assembly, form: Form | None) -> Read:
+    parts, malformed = (assembly.parts, None) if watched is None else watched.kept(assembly)
+    if form is None or malformed is not None or assembly.stop in ("refusal", "length"):
+        return Read(parts, malformed)
+    return form.read(parts)
 
 
 def _opened(model: Model, request: ModelRequest) -> AsyncIterator[Chunk]:
@@ -95,13 +142,13 @@ def _opened(model: Model, request: ModelRequest) -> AsyncIterator[Chunk]:
 
 
 def _content(
-    run: ActiveRun, turn: int, assembly: Assembly, maker: str
+    run: ActiveRun, turn: int, parts: Parts, maker: str
 ) -> tuple[Text | Reasoning | Call, ...]:
     """The answer's parts. Call ids are ours, whatever the provider sends: unique in a thread, and
     the same wherever this answer is read."""
     content: list[Text | Reasoning | Call] = []
     numbers = count()
-    for part in assembly.parts:
+    for part in parts:
         if isinstance(part, RawCall):
             content.append(_call(part, run, turn, next(numbers)))
         elif isinstance(part, Reasoning):

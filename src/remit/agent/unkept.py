@@ -7,6 +7,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import msgspec
+
+from remit.agent.answer.typed import Builds, built
 from remit.agent.asking import Asking
 from remit.agent.effect import check_effects
 from remit.agent.loop import AgentProgram
@@ -22,7 +25,7 @@ from remit.tools.execute import GRACE
 from remit.values import codec, ids
 from remit.values.clock import Clock, SystemClock
 from remit.values.errors import RemitError
-from remit.values.events import Event, PassingEvent
+from remit.values.events import DoneEvent, Event, PassingEvent
 from remit.values.results import Result
 
 _ROOM = 256
@@ -35,7 +38,7 @@ async def run_unkept(plan: Plan, asking: Asking, on_event: OnEvent | None) -> Re
     check_effects(plan.tools.values(), None)
     clock: Clock = SystemClock()
     run_id = ids.new("run")
-    outbox = _Outbox(run_id, on_event) if on_event else None
+    outbox = _Outbox(run_id, on_event, plan.builds) if on_event else None
     journal = UnkeptJournal(outbox.fact if outbox else None)
     around = Surroundings(
         clock=clock,
@@ -58,7 +61,7 @@ async def run_unkept(plan: Plan, asking: Asking, on_event: OnEvent | None) -> Re
         raise
     finally:
         program.abandoned.threads.close()
-    result = state.result()
+    result: Result | None = built(plan.builds, state.result())
     assert result is not None
     return result
 
@@ -138,7 +141,8 @@ class _Waiting:
 class _Outbox:
     """Events on their way to `on_event`: in order, one at a time."""
 
-    def __init__(self, run_id: str, on_event: OnEvent) -> None:
+    def __init__(self, run_id: str, on_event: OnEvent, builds: Builds | None) -> None:
+        self._builds = builds
         self._projector = Projector(run_id)
         self._on_event = on_event
         self._waiting: deque[Any] = deque()
@@ -147,7 +151,10 @@ class _Outbox:
 
     def fact(self, seq: int, fact: AnyFact) -> None:
         # A value of its own, which who reads it cannot change for the run.
-        self._waiting.extend(self._projector.advance(seq, decode(codec.encode(fact))))
+        for event in self._projector.advance(seq, decode(codec.encode(fact))):
+            if self._builds is not None and isinstance(event, DoneEvent):
+                event = msgspec.structs.replace(event, result=built(self._builds, event.result))
+            self._waiting.append(event)
 
     def passing(self, event: Any) -> None:
         self._waiting.append(event)

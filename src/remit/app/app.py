@@ -374,7 +374,7 @@ class App:
         taken = {signal.key for signal in signals if signal.answer is not None}
         if is_flow(facts):
             return self._told(row, flow_view(listed(row), facts, taken))
-        return self._told(row, view(row, facts, taken))
+        return self._told(row, self._members.built(row.program, view(row, facts, taken)))
 
     def _told(self, row: RunRow, run: Run) -> Run:
         """The run with what keeps it from going on, if that is this App's to know."""

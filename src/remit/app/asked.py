@@ -17,7 +17,7 @@ def asked_of(member: Member, message: Any) -> Any:
     """The input of a member's run: a workflow's own, or an agent's message. Raises ConfigError."""
     if isinstance(member, Workflow):
         return member.input(message)
-    said = user_message(message)
+    said = user_message(member.given.message(message))
     check_accepted(member.card, [said])
     return AgentInput(message=said)
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from remit.agent.agent import Agent
+from remit.agent.answer.typed import built
 from remit.flow.workflow import Workflow
 from remit.tools.tool import Tool
 from remit.values.errors import ConfigError
+from remit.values.results import Run
 
 AnyAgent = Agent[Any, Any]
 Member = AnyAgent | Workflow
@@ -106,6 +108,14 @@ class Roster:
     def of(self, program: str) -> Member | None:
         """Whose run one of `program` is: that version, or else the newest."""
         return self._programs.get(program) or self._newest.get(program.partition("@")[0])
+
+    def built(self, program: str, run: Run) -> Run:
+        """A run of `program` with its output as a value of its agent's type."""
+        member = self.of(program)
+        found: Run = built(
+            (member.ending or member.form) if isinstance(member, Agent) else None, run
+        )
+        return found
 
     def tool(self, program: str, name: str) -> Tool:
         """A tool of the agent whose run is of `program`, or that works in such a workflow, to

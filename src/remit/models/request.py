@@ -20,15 +20,28 @@ class ToolSpec(msgspec.Struct, frozen=True):
     schema: dict[str, Any]
 
 
+class OutputSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The form that the answer must have, as a JSON Schema."""
+
+    tool: str
+    schema: dict[str, Any]
+
+
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One model call. `max_output` is the most tokens that the answer may have. `tool_choice` is
-    "auto", "none", "required" (some tool), or the name of the tool that must be called."""
+    "auto", "none", "required" (some tool), or the name of the tool that must be called.
+
+    With `output` the answer is JSON that fits its schema. A model answers with a call of the tool
+    that it names, which is among the `tools`; one that can keep to a schema by itself may leave
+    that tool out and answer with the JSON as text.
+    """
 
     instructions: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_output: int = 4096
     tool_choice: str = "auto"
+    output: OutputSpec | None = None
 
 
 class TextChunk(msgspec.Struct, frozen=True, gc=False):

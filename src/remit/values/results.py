@@ -80,6 +80,10 @@ Waiting = Pending | Any
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """How a run stopped, and all that it did until then.
 
+    `reason` says of an `exhausted` run what it could not come to: `malformed_output` after two
+    answers in a row that were tool calls written as text, `invalid_output` after three that were
+    no value of the agent's type.
+
     `messages` is what the run added to its conversation. `output` is the answer of an answered
     run, None otherwise. `state` is None: a paused run is resumed through an App's store.
     """

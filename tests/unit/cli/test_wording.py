@@ -93,6 +93,7 @@ def test_a_plain_page_has_no_ornaments() -> None:
         ("failed", "seconds", 4),
         ("failed", "length", 1),
         ("failed", "refusal", 1),
+        ("failed", "exhausted", 1),
         ("failed", None, 1),
         ("cancelled", "cancelled", 1),
     ],

@@ -57,6 +57,8 @@ class Streaks:
     failures: dict[str, Failures] = field(default_factory=dict)
     text: str = ""
     texts: Streak = field(default_factory=Streak)
+    calm: bool = True
+    """Whether nothing was done twice in a row and nothing failed."""
 
     def say(self, text: str) -> None:
         """Take what the model said in a turn."""
@@ -65,6 +67,7 @@ class Streaks:
             if text != self.text:
                 self.texts, self.text = Streak(), text
             self.texts.count += 1
+            self.calm = self.calm and self.texts.count < 2
 
     def act(self, calls: tuple[Call, ...], results: Sequence[ToolMessage]) -> None:
         """Take a complete turn's calls, and their results in the same order."""
@@ -85,6 +88,7 @@ class Streaks:
                 self.failures.setdefault(result.tool, Failures()).add(result.text)
             elif self.failures and result.status not in _UNMADE:
                 self.failures.pop(result.tool, None)
+        self.calm = self.turns.count < 2 and self.texts.count < 2 and not self.failures
 
     def hear(self) -> None:
         """Somebody said something: what the model does after it has a reason of its own."""

@@ -1,0 +1,68 @@
+"""An answer that is a call written as text: what is kept of it, and what the model is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from remit.agent.answer.detector import Detector
+from remit.models.assemble import Assembly, RawCall
+from remit.models.request import ToolSpec
+from remit.values.content import Reasoning, Text, well_formed
+
+TRIES: Final = 2
+"""So many such answers in a row end the run."""
+
+NOTE: Final = (
+    "Your last answer was a tool call written as text. It was not run, and nobody has seen it."
+    " Call tools through the tool interface only, or answer in words."
+)
+"""What the model is told, in the next request and in no later one."""
+
+Parts = list[Text | Reasoning | RawCall]
+
+
+class Watched:
+    """An answer's text on its way to readers, of which the detector holds calls back."""
+
+    __slots__ = ("_detector", "_shown", "_tools")
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self._tools = tools
+        self._detector: Detector | None = None
+        self._shown: list[str] = []
+
+    def shown(self, text: str) -> str:
+        """What may be shown once `text` has come."""
+        if type(text) is not str:
+            # What a model of the user's own yields is checked when its answer is whole.
+            return ""
+        detector = self._detector
+        if detector is None:
+            detector = self._detector = Detector([tool.name for tool in self._tools])
+        found = detector.feed(text)
+        self._shown.append(found)
+        return found
+
+    def rest(self) -> str:
+        """What may be shown at the end."""
+        if self._detector is None:
+            return ""
+        found = self._detector.close()
+        self._shown.append(found)
+        return found
+
+    def kept(self, assembly: Assembly) -> tuple[Parts, str | None]:
+        """The parts of the answer that are kept, and the text of one that is no answer.
+
+        Beside calls that are calls, text that is one is residue, and is left out.
+        """
+        parts = assembly.parts
+        if self._detector is None or not self._detector.leaked:
+            return parts, None
+        if not any(isinstance(part, RawCall) for part in parts):
+            return [], "".join(part.text for part in parts if isinstance(part, Text))
+        prose = well_formed("".join(self._shown))
+        rest: Parts = [part for part in parts if not isinstance(part, Text)]
+        first = next((at for at, part in enumerate(parts) if isinstance(part, Text)), 0)
+        return [*rest[:first], *([Text(prose)] if prose.strip() else []), *rest[first:]], None

@@ -1,0 +1,154 @@
+"""Answers of a type: what the model is asked for, and what it gave."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
+
+from remit.agent.answer.malformed import Parts
+from remit.models.assemble import RawCall
+from remit.models.request import ModelRequest, OutputSpec, ToolSpec
+from remit.tools.arguments import shown_path
+from remit.values import codec
+from remit.values.content import Text, sendable
+from remit.values.errors import ConfigError
+
+FINAL: Final = "final_answer"
+"""The name of the tool with which a model answers that has no structured output of its own."""
+MISFITS: Final = 3
+"""So many answers in a row that do not fit end the run."""
+
+_DESCRIPTION = "Gives your final answer. Call it once, when everything else is done."
+_KEY = "answer"
+_TOLD = 8
+_SHOWN = 20_000
+
+
+class Read(NamedTuple):
+    """What is kept of a model's answer. With a `misfit`, which says what to mend, `raw` is the
+    text that did not fit, and nothing else is kept."""
+
+    parts: Parts
+    raw: str | None = None
+    misfit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """A type that an agent's answers have. In journals and requests they are plain JSON."""
+
+    adapter: Any
+    spec: ToolSpec
+    output: OutputSpec
+    wrapped: bool
+
+    def asked(self, request: ModelRequest) -> ModelRequest:
+        """The request, with the form that its answer is to have."""
+        tools = (*request.tools, self.spec)
+        return msgspec.structs.replace(request, tools=tools, output=self.output)
+
+    def read(self, parts: Parts) -> Read:
+        """The answer as its one text in JSON; parts with other calls are no answer yet, and what
+        they say of one is left out."""
+        calls = [part for part in parts if isinstance(part, RawCall)]
+        final = next((call for call in calls if call.name == FINAL), None)
+        others = [call for call in calls if call.name != FINAL]
+        if others:
+            return Read([p for p in parts if not isinstance(p, RawCall) or p.name != FINAL])
+        said = "".join([part.text for part in parts if isinstance(part, Text)])
+        raw = said if final is None else self._given(final)
+        text, misfit = self._checked(raw)
+        if misfit is not None:
+            return Read([], raw, misfit)
+        rest: Parts = [part for part in parts if not isinstance(part, Text | RawCall)]
+        return Read([*rest, Text(text)])
+
+    def build(self, plain: Any) -> Any:
+        """The value that `plain` stands for; `plain` itself where it fits the type no more."""
+        if plain is None:
+            return None
+        try:
+            return self.adapter.validate_json(codec.encode(plain))
+        except ValueError:
+            return plain
+
+    def _given(self, final: RawCall) -> str:
+        if final.malformed is not None:
+            return final.malformed
+        whole = self.wrapped and set(final.arguments) == {_KEY}
+        return codec.encode(final.arguments[_KEY] if whole else final.arguments).decode()
+
+    def _checked(self, raw: str) -> tuple[str, str | None]:
+        from pydantic import ValidationError
+
+        try:
+            value = self.adapter.validate_json(sendable(raw))
+            text: str = self.adapter.dump_json(value).decode()
+            self.adapter.validate_json(text)
+        except ValidationError as error:
+            return "", _told(error)
+        except ValueError as error:
+            return "", f"- {error}"[:400]
+        return text, None
+
+
+def form_of(type_: Any, what: str) -> Form | None:
+    """The form of answers of `type_`; None for text. Raises ConfigError, which begins with
+    `what`, for what Pydantic cannot check."""
+    if type_ is None or type_ is str:
+        return None
+    from pydantic import TypeAdapter
+
+    if inspect.isroutine(type_):
+        raise ConfigError(f"{what} must be a type, not the function {type_!r:.80}")
+    if isinstance(type_, str):
+        raise ConfigError(f"{what} must be the type itself, not its name {type_!r:.80}")
+    try:
+        adapter: Any = TypeAdapter(type_)
+        schema: dict[str, Any] = adapter.json_schema()
+    except Exception as error:
+        raise ConfigError(
+            f"{what} must be a type that Pydantic can check and describe, not {type_!r:.80}"
+        ) from error
+    wrapped = schema.get("type") != "object"
+    asked = _wrapped(schema) if wrapped else schema
+    spec = ToolSpec(FINAL, _DESCRIPTION, asked)
+    return Form(adapter, spec, OutputSpec(tool=FINAL, schema=schema), wrapped)
+
+
+def note(raw: str, misfit: str) -> str:
+    """What the model is told of an answer that did not fit."""
+    return (
+        f"Your last answer does not fit, and nobody has seen it. It was:\n{raw[:_SHOWN]}\n\n"
+        f"What to mend:\n{misfit}\n\nGive the whole answer again by calling {FINAL}."
+    )
+
+
+def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
+    inner = dict(schema)
+    shared = inner.pop("$defs", None)
+    outer = {"type": "object", "properties": {_KEY: inner}, "required": [_KEY]}
+    return outer if shared is None else {**outer, "$defs": shared}
+
+
+def _told(error: Any) -> str:
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    lines = [f"- {shown_path(each['loc'])}{each['msg']}"[:400] for each in found[:_TOLD]]
+    more = [f"- and {len(found) - _TOLD} more"] if len(found) > _TOLD else []
+    return "\n".join(lines + more)
+
+
+class Builds(Protocol):
+    """What an output is built by from its plain form."""
+
+    def build(self, plain: Any) -> Any: ...
+
+
+def built(by: Builds | None, result: Any) -> Any:
+    """`result`, a run's or a view of one, with its output as the value that it stands for."""
+    if by is None or result is None or result.output is None:
+        return result
+    return msgspec.structs.replace(result, output=by.build(result.output))
