@@ -91,7 +91,8 @@ def step_value(fact: Stepped) -> StepValue | None:
     if isinstance(value, _LIVE):
         return value
     # One kind at a time: a union's table would be built anew for each value.
-    kind = _KINDS.get(value.get("t", "")) if isinstance(value, dict) else None
+    tag = value.get("t") if isinstance(value, dict) else None
+    kind = _KINDS.get(tag) if isinstance(tag, str) else None
     if kind is None:
         return None
     try:
