@@ -125,7 +125,10 @@ class App:
         return [agent.inventory(self._settings.grant) for agent in self.agents]
 
     def idle(self) -> App:
-        """The same App, not open, which drives nothing and may do all else."""
+        """The same App, not open, which drives nothing and may do all else. Raises ConfigError
+        where this one is open: both would have one store, and ask it from two places."""
+        if self._house is not None:
+            raise ConfigError("this App is open in this process: ask it itself, as app.get(…)")
         other = copy.copy(self)
         other._settings, other._house = dataclasses.replace(self._settings, work=False), None
         return other

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -13,29 +12,20 @@ from typing import Annotated, Any
 import typer
 
 from remit.cli import address, keeping, runs
-from remit.cli.runs import Where, Which
+from remit.cli.loops import go
+from remit.cli.options import By, Command, Json, OfApp, RunId, Store
+from remit.cli.runs import Which
 from remit.cli.status import INTERRUPTED, OK, WRONG_USE
 from remit.cli.steer import commands as steer
+from remit.cli.where import Where
 from remit.values.identity import Caller
 from remit.values.results import Status
-
-Command = Callable[[], int]
 
 _EXITS = (
     "Exit status: 0 answered or done, 3 paused, 4 ended at a limit, 1 failed, cancelled or refused,"
     " 2 wrong use."
 )
 
-Store = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        envvar=address.VARIABLE,
-        metavar="ADDRESS",
-        help="The store's address, like sqlite:///desk.db.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Answer in JSON lines.")]
 ModelName = Annotated[
     str,
     typer.Option("--model", metavar="NAME", help="The model, like openai:gpt-5.1."),
@@ -52,8 +42,6 @@ Price = Annotated[
         "--price", metavar="IN,OUT", help="Rates per million tokens; without them no cost is shown."
     ),
 ]
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.", show_default=False)]
-By = Annotated[str, typer.Option("--by", metavar="USER", help="Your own id, for the record.")]
 Roles = Annotated[
     list[str] | None, typer.Option("--role", metavar="ROLE", help="A role of yours; repeatable.")
 ]
@@ -156,7 +144,7 @@ def _demo(  # noqa: PLR0913  # an option each
         from remit.cli.models import wanted
 
         asked = wanted(model, base_url, price, json_tools=json_tools)
-        return asyncio.run(demo(Options(messages=messages, model=asked, folder=folder, json=json)))
+        return go(demo(Options(messages=messages, model=asked, folder=folder, json=json)))
 
     return command
 
@@ -210,7 +198,8 @@ def _list(  # noqa: PLR0913  # an option each
         str | None, typer.Option("--before", metavar="RUN", help="The page after this run.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many at most.")] = 50,
-    store: Store = address.DEFAULT,
+    store: Store = None,
+    app: OfApp = None,
     json: Json = False,
 ) -> Command:
     """List runs, newest first."""
@@ -221,15 +210,15 @@ def _list(  # noqa: PLR0913  # an option each
         before=before,
         limit=limit,
     )
-    return _soon(runs.list_runs(Where(store=store, json=json), which))
+    return _soon(runs.list_runs(Where(store=store, app=app, json=json), which))
 
 
-def _show(run: RunId, store: Store = address.DEFAULT, json: Json = False) -> Command:
+def _show(run: RunId, store: Store = None, app: OfApp = None, json: Json = False) -> Command:
     """Show one run: its turns, calls, cost and what waits."""
-    return _soon(runs.show(Where(store=store, json=json), run))
+    return _soon(runs.show(Where(store=store, app=app, json=json), run))
 
 
-def _approve(
+def _approve(  # noqa: PLR0913  # an option each
     run: RunId,
     calls: Annotated[
         list[str] | None,
@@ -238,11 +227,12 @@ def _approve(
     *,
     by: By,
     role: Roles = None,
-    store: Store = address.DEFAULT,
+    store: Store = None,
+    app: OfApp = None,
     json: Json = False,
 ) -> Command:
     """Approve pending calls: they run as they are shown."""
-    where = Where(store=store, json=json)
+    where = Where(store=store, app=app, json=json)
     return _soon(runs.approve(where, run, calls or [], _caller(by, role)))
 
 
@@ -253,25 +243,29 @@ def _deny(  # noqa: PLR0913  # an option each
     reason: Annotated[str, typer.Option("--reason", help="Why; the model reads it.")],
     by: By,
     role: Roles = None,
-    store: Store = address.DEFAULT,
+    store: Store = None,
+    app: OfApp = None,
     json: Json = False,
 ) -> Command:
     """Deny a pending call; the model reads why."""
-    return _soon(runs.deny(Where(store=store, json=json), run, call, reason, _caller(by, role)))
+    return _soon(
+        runs.deny(Where(store=store, app=app, json=json), run, call, reason, _caller(by, role))
+    )
 
 
-def _cancel(
+def _cancel(  # an option each
     run: RunId,
     reason: Annotated[str | None, typer.Option("--reason", help="Why, for the record.")] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="USER", help="Your own id, for the record.")
     ] = None,
-    store: Store = address.DEFAULT,
+    store: Store = None,
+    app: OfApp = None,
     json: Json = False,
 ) -> Command:
     """Stop a run: it ends as cancelled."""
     caller = None if by is None else Caller(user=by)
-    return _soon(runs.cancel(Where(store=store, json=json), run, reason, caller))
+    return _soon(runs.cancel(Where(store=store, app=app, json=json), run, reason, caller))
 
 
 def _caller(by: str, roles: list[str] | None) -> Caller:
@@ -279,7 +273,7 @@ def _caller(by: str, roles: list[str] | None) -> Caller:
 
 
 def _soon(work: Coroutine[Any, Any, int]) -> Command:
-    return partial(asyncio.run, work)
+    return partial(go, work)
 
 
 def _usage_errors() -> type[Exception]:

@@ -16,7 +16,8 @@ _EXTRA = ("typer", "rich")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command named by `arguments` (those of the process unless given); its exit status."""
+    """Run the command named by `arguments` (those of the process unless given); its exit status.
+    It returns when the command is done, also where it is called from async code."""
     _never_fail_to_print()
     try:
         return _run(sys.argv[1:] if arguments is None else list(arguments))

@@ -21,7 +21,7 @@ def program() -> str:
     return shlex.quote(script)
 
 
-def line(*words: str, store: str) -> str:
+def line(*words: str, store: str | None = None) -> str:
     """A whole command line, with the store's address unless it is found without it."""
-    told = [] if address.is_default(store) else ["--store", store]
+    told = [] if store is None or address.is_default(store) else ["--store", store]
     return " ".join([program(), *(shlex.quote(word) for word in (*words, *told))])

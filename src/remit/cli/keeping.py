@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated
@@ -10,10 +9,10 @@ from typing import Annotated
 import typer
 
 from remit.cli import address
+from remit.cli.loops import go
+from remit.cli.options import Json
 
 _STORE = "The store's address, like sqlite:///desk.db."
-
-Json = Annotated[bool, typer.Option("--json", help="Answer in JSON lines.")]
 
 
 def migrate(
@@ -26,7 +25,7 @@ def migrate(
     """Bring a store's schema up to date, or make it."""
     from remit.cli.migrate import migrate
 
-    return partial(asyncio.run, migrate(store, check=check, json=json))
+    return partial(go, migrate(store, check=check, json=json))
 
 
 def doctor(
@@ -51,7 +50,7 @@ def doctor(
     """Say what is wrong with a store and its runs, and the mend; exit 0 if nothing is, else 1."""
     from remit.cli.doctor import Options, doctor
 
-    return partial(asyncio.run, doctor(Options(store=store, app=app, json=json)))
+    return partial(go, doctor(Options(store=store, app=app, json=json)))
 
 
 def inventory(
@@ -68,4 +67,4 @@ def inventory(
     """List what an app's agents can do: each tool with its policies, and whether it may run."""
     from remit.cli.inventory import inventory
 
-    return partial(asyncio.run, inventory(app, agent, json=json))
+    return partial(go, inventory(app, agent, json=json))

@@ -57,7 +57,10 @@ class Lines:
 
     @contextmanager
     def taking_interrupts(self) -> Iterator[None]:
-        """Ctrl-C comes here while the block lasts."""
+        """Ctrl-C comes here while the block lasts, on the main thread: no other takes signals."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from remit.cli import invocation
 from remit.cli.page import Block, Cell, Column, Fields, Heading, Line, Listing, Tone, tone_of_status
 from remit.cli.sight import Sight
+from remit.cli.where import Where
 from remit.cli.wording import arguments, count, moment, money, one_line, shown
 from remit.values.content import Call
 from remit.values.identity import Caller
@@ -77,20 +77,20 @@ def waiting_line(one: Pending) -> str:
     return f"{one.id}  {one_line(one.tool)}({arguments(one.arguments)})"
 
 
-def next_lines(sight: Sight, store: str) -> list[str]:
+def next_lines(sight: Sight, where: Where) -> list[str]:
     """The command lines that make sense for the run as it stands."""
     run = sight.run
     by = ("--by", "USER")
     found = []
     for one in sight.waiting:
-        found.append(invocation.line("runs", "approve", run.id, one.id, *by, store=store))
+        found.append(where.line("runs", "approve", run.id, one.id, *by))
         deny = ("--reason", "WHY", *by)
-        found.append(invocation.line("runs", "deny", run.id, one.id, *deny, store=store))
+        found.append(where.line("runs", "deny", run.id, one.id, *deny))
     for question in sight.questions:
         words = ("runs", "answer", run.id, question.id, "VALUE", *by)
-        found.append(invocation.line(*words, store=store))
+        found.append(where.line(*words))
     if run.status in ("queued", "running", "paused"):
-        found.append(invocation.line("runs", "cancel", run.id, store=store))
+        found.append(where.line("runs", "cancel", run.id))
     return found
 
 

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from remit.app import App
-from remit.cli import address, output, pages, status, wire
+from remit.cli import output, pages, status, wire
 from remit.cli.page import Block, Line
 from remit.cli.sight import Sight, look
+from remit.cli.where import Where, opened
 from remit.cli.wording import count, one_line
 from remit.store.protocol import Store
-from remit.values.clock import SystemClock
 from remit.values.errors import (
     AlreadyDecidedError,
     ConfigError,
@@ -21,14 +21,6 @@ from remit.values.errors import (
 )
 from remit.values.identity import Caller, is_id
 from remit.values.results import ENDED, Status
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
-    """The store that a command looks at, and whether it answers in JSON lines."""
-
-    store: str
-    json: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +53,7 @@ async def show(where: Where, run: str) -> int:
     """One run with all that is known of it; the status tells how it stands."""
     async with opened(where) as (app, store):
         sight = await look(app, store, run)
-    lines = pages.next_lines(sight, where.store)
+    lines = pages.next_lines(sight, where)
     output.show(pages.whole(sight, lines), [wire.whole(sight, lines)], json=where.json)
     return status.of_run(sight.run.status, sight.run.finish)
 
@@ -109,17 +101,6 @@ def check_caller(by: Caller) -> None:
     """Raise UserIdError unless the caller is told by an id."""
     if not is_id(by.user):
         raise UserIdError(kind="--by", value=by.user)
-
-
-@asynccontextmanager
-async def opened(where: Where) -> AsyncIterator[tuple[App, Store]]:
-    """An App that drives nothing, on the store that a command looks at."""
-    store = address.existing(where.store, SystemClock())
-    try:
-        async with App(store=store, work=False) as app:
-            yield app, store
-    finally:
-        await store.close()
 
 
 def _the_only_one(sight: Sight) -> list[str]:

@@ -46,6 +46,14 @@ def upkeep(store: Store) -> Upkeep | None:
     return store.upkeep() if isinstance(store, Kept) else None
 
 
+def in_memory(store: Store) -> bool:
+    """Whether what `store` holds ends with its process."""
+    from remit.store.memory import MemoryStore
+
+    inner = store.inner if isinstance(store, CodedStore) else store
+    return isinstance(inner, MemoryStore)
+
+
 def _memory(rest: str, clock: Clock) -> Store:
     if rest:
         raise ConfigError(f"a store in memory has no path: {_ADDRESSES}")
@@ -92,6 +100,11 @@ def stored(store: str | Store, payload: Payload | None, clock: Clock) -> Store:
     found = connect(store, clock) if isinstance(store, str) else store
     if payload is None:
         return found
+    if isinstance(payload, type):
+        raise ConfigError(
+            f"payload must be a codec, and {payload.__name__} is the class of one: give an object"
+            f" of it, like {payload.__name__}(…)"
+        )
     if not all(callable(getattr(payload, name, None)) for name in ("encode", "decode")):
         raise ConfigError(f"payload must be a codec, like Compressed(), and not {payload!r:.80}")
     return CodedStore(found, payload)

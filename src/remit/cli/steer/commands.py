@@ -2,69 +2,48 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
 import typer
 
-from remit.cli import address
-from remit.cli.runs import Where
+from remit.cli.loops import go
+from remit.cli.options import AppName, By, Command, Json, OfApp, RunId, Store
+from remit.cli.where import Where
 from remit.values.identity import Caller
 
-Command = Callable[[], int]
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.", show_default=False)]
-By = Annotated[str, typer.Option("--by", metavar="USER", help="Your own id, for the record.")]
-AppName = Annotated[
-    str,
-    typer.Option(
-        "--app",
-        metavar="MODULE:APP",
-        help="The App, or a function that gives one, whose code and store are used.",
-    ),
-]
-Store = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        envvar=address.VARIABLE,
-        metavar="ADDRESS",
-        help="The store's address, like sqlite:///desk.db.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Answer in JSON lines.")]
 
-
-def send(
+def send(  # an option each
     run: RunId,
     message: Annotated[str, typer.Argument(metavar="TEXT", help="What the run is to read.")],
     *,
     by: By,
-    store: Store = address.DEFAULT,
+    store: Store = None,
+    app: OfApp = None,
     json: Json = False,
 ) -> Command:
     """Send a message into a run: an agent sees it before its next model call."""
     from remit.cli.steer import work
 
-    where = Where(store=store, json=json)
-    return partial(asyncio.run, work.send(where, run, message, Caller(user=by)))
+    where = Where(store=store, app=app, json=json)
+    return partial(go, work.send(where, run, message, Caller(user=by)))
 
 
-def answer(  # an option each
+def answer(  # noqa: PLR0913  # an option each
     run: RunId,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question's id.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, or text as it is.")],
     *,
     by: By,
-    store: Store = address.DEFAULT,
+    store: Store = None,
+    app: OfApp = None,
     json: Json = False,
 ) -> Command:
     """Answer a question that a workflow waits with."""
     from remit.cli.steer import work
 
-    where = Where(store=store, json=json)
-    return partial(asyncio.run, work.answer(where, run, question, value, Caller(user=by)))
+    where = Where(store=store, app=app, json=json)
+    return partial(go, work.answer(where, run, question, value, Caller(user=by)))
 
 
 def fork(  # noqa: PLR0913  # an option each
@@ -92,11 +71,11 @@ def fork(  # noqa: PLR0913  # an option each
         run=run, after_turn=after_turn, message=message, agent=agent, model=model, thread=thread
     )
     caller = None if by is None else Caller(user=by)
-    return partial(asyncio.run, work.fork(app, wanted, caller, json=json))
+    return partial(go, work.fork(app, wanted, caller, json=json))
 
 
 def replay(run: RunId, *, app: AppName, json: Json = False) -> Command:
     """Drive a recorded run again, with no model and no tool; exit 1 where the code differs."""
     from remit.cli.steer import work
 
-    return partial(asyncio.run, work.replay(app, run, json=json))
+    return partial(go, work.replay(app, run, json=json))

@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from remit.app import App
 from remit.app.starting import StartOptions
-from remit.cli import apps, output, status
+from remit.cli import output, status
 from remit.cli.page import Block, Line
-from remit.cli.runs import Where, check_caller, opened
+from remit.cli.runs import check_caller
+from remit.cli.where import Where, opened
 from remit.cli.wording import count, one_line
 from remit.values.identity import Caller
 
@@ -57,7 +57,7 @@ async def fork(app: str, wanted: Fork, by: Caller | None, *, json: bool) -> int:
     options: StartOptions = {"by": by}
     if wanted.thread is not None:
         options["thread"] = wanted.thread
-    async with await _idle(app) as opened_app:
+    async with opened(Where(app=app)) as (opened_app, _):
         made = await opened_app.fork(
             wanted.run,
             after_turn=wanted.after_turn,
@@ -74,7 +74,7 @@ async def fork(app: str, wanted: Fork, by: Caller | None, *, json: bool) -> int:
 
 async def replay(app: str, run: str, *, json: bool) -> int:
     """Drive what is recorded of a run again, with no model and no tool; 1 if the code differs."""
-    async with await _idle(app) as opened_app:
+    async with opened(Where(app=app)) as (opened_app, _):
         difference = await opened_app.replay(run)
     told: dict[str, Any] = {"kind": "replay", "run": run, "difference": None}
     lines: list[Block] = [Line(f"Run {run} replays as it is recorded.", "good")]
@@ -91,10 +91,6 @@ async def replay(app: str, run: str, *, json: bool) -> int:
         ]
     output.show(lines, [told], json=json)
     return status.OK if difference is None else status.FAILED
-
-
-async def _idle(name: str) -> App:
-    return (await apps.named(name)).idle()
 
 
 def _value(text: str) -> Any:
