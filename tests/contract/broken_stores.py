@@ -336,6 +336,26 @@ class EagerTimer(MemoryStore):
         )
 
 
+class TimelessClaim(MemoryStore):
+    """Tells the time of the run's making, by which what was due has not come."""
+
+    async def claim(
+        self,
+        worker: str,
+        programs: Collection[str],
+        *,
+        format: int,
+        room: int = 1,
+        run: str | None = None,
+        deploy: str = "",
+    ) -> Sequence[Claim]:
+        claims = await super().claim(
+            worker, programs, format=format, room=room, run=run, deploy=deploy
+        )
+        made = self._runs.by_id
+        return [msgspec.structs.replace(one, now=made[one.run].created) for one in claims]
+
+
 class Deathless(MemoryStore):
     """Counts no death, so that a run that kills its workers is claimed for ever."""
 

@@ -52,6 +52,7 @@ BROKEN = {
     "RoundedSums": ["sums_are_exact_whatever_their_size"],
     "CarelessDeletion": ["what_a_living_fork_builds_on_stays"],
     "EagerTimer": ["a_sleeper_is_claimed_at_its_time"],
+    "TimelessClaim": ["a_claim_tells_the_stores_own_time"],
     "Deathless": ["each_loss_is_a_death"],
 }
 ANY_ORDER = "any_order_of_calls_gives_what_the_plain_store_says"
@@ -64,6 +65,7 @@ SEEN_IN_ANY_ORDER = [
     "SettledTooLate",
     "OrphanHolds",
     "EagerTimer",
+    "TimelessClaim",
     "Deathless",
 ]
 

@@ -216,6 +216,7 @@ async def test_time_is_the_database_s_own(place: Place, monkeypatch: pytest.Monk
     assert found.created < found.ended
     assert again.since_lost is not None
     assert 0 <= again.since_lost < 60
+    assert found.ended < again.now < found.ended + 60e6
 
 
 async def test_the_database_s_defaults_weaken_nothing(place: Place) -> None:

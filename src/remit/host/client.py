@@ -97,7 +97,7 @@ class Client:
                 return found
             case _:
                 if start.due is not None:
-                    self._worker.expect(start.due // 1000)
+                    self._worker.expect()
                 self._worker.ring()
                 return run
 

@@ -21,6 +21,7 @@ from remit.kernel.tasks import spawn
 from remit.store.records import CANCEL, MESSAGE, Claim, Refusal
 from remit.tools.leash import Leash
 from remit.tools.threads import Threads
+from remit.values.clock import counted
 from remit.values.errors import LetGo, StoreError
 
 _log = logging.getLogger("remit.host")
@@ -51,7 +52,9 @@ class Executor:
         self._looked = 0
         self._leash: Leash | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        self.on_due: Callable[[int], None] = lambda due: None
+        self.on_due: Callable[[float], None] = lambda seconds: None
+        """Told in how many seconds the run will be due."""
+        self._wall = counted(place.clock, claim.now / 1e6)
 
     async def execute(self) -> None:
         """Drive the run until it ends, pauses or is let go. Raises nothing but CancelledError."""
@@ -229,7 +232,7 @@ class Executor:
     async def _pause(self, wanted: PauseWanted) -> bool:
         paused = await self._journal.pause(wanted.fact(self._now()))
         if paused and wanted.due is not None:
-            self.on_due(wanted.due)
+            self.on_due(wanted.due / 1000 - self._wall())
         return paused
 
     async def _finish(self, outcome: Outcome) -> bool:
@@ -275,6 +278,7 @@ class Executor:
                 lineage=self._lineage,
                 news=self._news,
                 transact=self._journal.transact,
+                wall=self._wall,
             ),
             Tenure(
                 token=claim.token,
@@ -295,7 +299,7 @@ class Executor:
         self._place.bus.publish(self.claim.run, Passing(event, self._journal.seq))
 
     def _now(self) -> int:
-        return round(self._place.clock.wall() * 1000)
+        return round(self._wall() * 1000)
 
 
 async def _absorb(task: asyncio.Task[None]) -> None:

@@ -45,7 +45,7 @@ class Worker:
         self._strangers: set[tuple[str, int]] = set()
         self._bell = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
-        self._joined = self._draining = self._claiming = False
+        self._joined = self._draining = self._claiming = self._expecting = False
         self._pulse: Pulse | None = None
         self._drives: set[asyncio.Task[None]] = set()
         self._alarm = math.inf
@@ -162,7 +162,7 @@ class Worker:
             self._claiming = False
         for claim in claims:
             executor = Executor(self._place, claim, worker, lease, self._tasks)
-            executor.on_due = self.expect
+            executor.on_due = self._expect_in
             if self._draining:
                 executor.drain()
             self._active[claim.run] = executor
@@ -171,12 +171,15 @@ class Worker:
             drive.add_done_callback(partial(self._driven, executor))
         return len(claims) == room
 
-    def expect(self, due: int) -> None:
-        """A run will be due at the wall time `due`, in milliseconds. The sweep finds those that
-        nobody here knows of."""
-        self._expect_in(due / 1000 - self._clock.wall())
+    def expect(self) -> None:
+        """A run was stored that is not due yet: ask the store, by whose time it will be, when
+        the next one is. The sweep finds those that nobody here knows of."""
+        if not self._expecting and self._joined:
+            self._expecting = True
+            self._beside(self._expect_next())
 
     def _expect_in(self, seconds: float) -> None:
+        """Ring when a run is due, in so many seconds."""
         at = self._clock.steady() + seconds
         if at < self._alarm and seconds < self._terms.sweep_every.total_seconds():
             self._alarm = at
@@ -197,6 +200,8 @@ class Worker:
             await self._expect_next()
 
     async def _expect_next(self) -> None:
+        # What is stored from here on may be missed by the look, and asks for another.
+        self._expecting = False
         try:
             rest = await self._store.next_due(self._place.programs)
         except StoreError as error:

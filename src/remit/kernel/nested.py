@@ -68,6 +68,7 @@ def nested(run: ActiveRun, path: str) -> ActiveRun:
             transact=_transacting(run, path),
             halt=run.halt,
             path=run.path + path,
+            wall=run.wall,
         ),
         run.tenure,
     )

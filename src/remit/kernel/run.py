@@ -72,7 +72,7 @@ class Surroundings:
     that this one builds on; `news` records the answers and messages that came meanwhile;
     `transact` is the journal's, where the store has transactions to share. `halt` is that of the
     run around this one, where it is driven inside another, at `path`. In a replay `past` is what
-    it knows."""
+    it knows. `wall` is the store's wall time, in seconds, where there is a store."""
 
     clock: Clock
     lease: Lease
@@ -84,6 +84,7 @@ class Surroundings:
     path: str = ""
     transact: Transact | None = None
     past: Past | None = None
+    wall: Callable[[], float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +123,8 @@ class ActiveRun:
         """Rises with each hold on the run, by whatever process."""
         self.lease = around.lease
         self.clock = around.clock
+        self.wall = around.wall or around.clock.wall
+        """Seconds since 1970, by the clock that says when the run is due."""
         self.show = around.show
         self.settle = around.settle
         self.lineage = around.lineage
@@ -321,7 +324,7 @@ class ActiveRun:
 
     def now(self) -> int:
         """Milliseconds since 1970."""
-        return round(self.clock.wall() * 1000)
+        return round(self.wall() * 1000)
 
     def hear(self, seq: int, fact: AnyFact) -> None:
         """Know a fact that is recorded."""

@@ -107,7 +107,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A run that a worker holds from this moment, under a token of its own.
 
     `inbox` is how many signals have come so far. `since_lost` is how many seconds ago the last
-    lost holder's lease ended, None if the run never lost one since this machine started.
+    lost holder's lease ended, None if the run never lost one since this machine started. `now` is
+    the wall time, and never before what the run was due at.
     """
 
     run: str
@@ -116,6 +117,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     inbox: int
     deaths: int
+    now: int
     since_lost: float | None = None
 
 

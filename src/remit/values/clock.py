@@ -25,6 +25,13 @@ class Clock(Protocol):
         ...
 
 
+def counted(clock: Clock, wall: float) -> Callable[[], float]:
+    """A wall time that was told to be `wall` just now, counted on by the clock's steady time:
+    whose clock is wrong then goes by whose was asked."""
+    began, steady = clock.steady(), clock.steady
+    return lambda: wall + (steady() - began)
+
+
 def _steady_time() -> Callable[[], float]:
     boot: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic if boot is None else partial(time.clock_gettime, boot)

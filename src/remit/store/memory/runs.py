@@ -118,6 +118,7 @@ class Runs:
             seq=len(run.entries),
             inbox=run.inbox,
             deaths=run.deaths,
+            now=self.wall(),
             since_lost=None if run.lost is None else self._clock.steady() - run.lost,
         )
 

@@ -117,7 +117,7 @@ def _found(rows: Sequence[Rows]) -> list[bool]:
 
 
 def _claim(row: Sequence[Any]) -> Claim:
-    run, program, token, seq, inbox, deaths, lost = row
+    run, program, token, seq, inbox, deaths, now, lost = row
     return Claim(
         run=run,
         program=program,
@@ -125,5 +125,6 @@ def _claim(row: Sequence[Any]) -> Claim:
         seq=seq,
         inbox=inbox,
         deaths=deaths,
+        now=now,
         since_lost=lost,
     )

@@ -367,7 +367,7 @@ WITH RECURSIVE alive AS (
   FROM taken WHERE runs.no = taken.no
   RETURNING runs.*, taken.due AS was_due
 )
-SELECT id, program, token, seq, inbox, deaths,
+SELECT id, program, token, seq, inbox, deaths, micros(greatest(clock_timestamp(), was_due)),
   extract(epoch FROM clock_timestamp() - lost)::float8
 FROM claimed ORDER BY was_due, no;
 
@@ -382,7 +382,7 @@ UPDATE runs SET status = 'running', worker = alive.id, token = token + 1, due = 
 FROM alive
 WHERE runs.id = :run::text AND program = ANY(:programs::text[]) AND due <= clock_timestamp()
   AND format <= :format::int AND (refused_by <> :deploy::text OR :deploy = '')
-RETURNING runs.id, program, token, seq, inbox, deaths,
+RETURNING runs.id, program, token, seq, inbox, deaths, micros(clock_timestamp()),
   extract(epoch FROM clock_timestamp() - lost)::float8;
 
 -- No death; `lost` is kept unless the holder leaves work behind that may go on.

@@ -80,6 +80,7 @@ def claim(db: sqlite3.Connection, now: Moment, wish: Wish) -> list[Claim]:
                 seq=seq,
                 inbox=inbox,
                 deaths=deaths,
+                now=now.wall,
                 since_lost=(now.steady - lost) / 1e6 if boot == now.boot else None,
             )
         )

@@ -17,6 +17,7 @@ from remit.testing.store_contract.arrange import (
     held,
     item,
     join,
+    now,
     paused,
     queued,
     row,
@@ -36,6 +37,21 @@ class ClaimLaws:
         assert (had.run, had.program, had.token, had.seq, had.inbox) == (run, PROGRAM, 1, 1, 0)
         assert (had.deaths, had.since_lost) == (0, None)
         assert await status(store, run) == "running"
+
+    async def test_a_claim_tells_the_stores_own_time(
+        self, store: Store, other_store: Store, clock: ManualClock
+    ) -> None:
+        """By which the holder sees that what was due has come."""
+        due = now(clock) + 10_000_000
+        runs = [await queued(store, due=due) for _ in range(2)]
+        await join(store, "w1")
+        clock.advance(10)
+
+        assert (await claim(store, runs[0])).now == due
+        clock.advance(1.5)
+        (had,) = await other_store.claim("w1", [PROGRAM], format=1)
+
+        assert (had.run, had.now) == (runs[1], due + 1_500_000)
 
     async def test_claim_gives_a_run_once_under_contention(
         self, store: Store, other_store: Store

@@ -136,8 +136,8 @@ class StoreMachine(RuleBasedStateMachine):
         for claim in claims:
             run = self.plain.runs[claim.run]
             self.plain.claim(run, worker)
-            told = (claim.token, claim.seq, claim.inbox, claim.deaths)
-            assert told == (run.token, run.seq, run.inbox, run.deaths)
+            told = (claim.token, claim.seq, claim.inbox, claim.deaths, claim.now)
+            assert told == (run.token, run.seq, run.inbox, run.deaths, self.now())
 
     @rule(number=which, off=stale)
     def release(self, number: int, off: int) -> None:
