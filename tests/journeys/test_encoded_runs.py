@@ -49,8 +49,12 @@ async def contents(store: Store, run: str) -> Any:
 
 
 async def claimed(store: Store, run: str) -> None:
-    while (row := await store.get(run)) is None or not row.token:
+    for _ in range(100_000):
+        row = await store.get(run)
+        if row is not None and row.token:
+            return
         await asyncio.sleep(0)
+    raise AssertionError(f"nobody has claimed {run}")
 
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=list(ACTS))
