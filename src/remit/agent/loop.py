@@ -59,9 +59,9 @@ def next_move(state: AgentState, budget: Budget) -> Think | Act | End:
         return End("exhausted", "invalid_output")
     if state.open_calls:
         return Act()
-    if state.malformed >= TRIES:
+    if state.faults.malformed >= TRIES:
         return End("exhausted", "malformed_output")
-    if state.misfits >= MISFITS:
+    if state.faults.misfits >= MISFITS:
         return End("exhausted", "invalid_output")
     if not state.unanswered:
         return End(_FINISHES[state.stop])

@@ -8,7 +8,6 @@ from remit.agent.answer.malformed import NOTE
 from remit.agent.answer.typed import note
 from remit.agent.brakes import advice
 from remit.agent.history import History
-from remit.agent.parts import user_message
 from remit.agent.plan import Plan
 from remit.agent.recorded.verdicts import Prepared
 from remit.agent.state import AgentState
@@ -38,11 +37,11 @@ def build(
     """The request of the next turn: the thread so far, what this run added, and what the model is
     told once, made valid by `history`."""
     turn = len(state.turns)
-    told: list[Message] = []
-    if state.warning is not None or state.refused is not None:
-        told += map(user_message, _told(state))
-    if state.closing is not None and state.closing[0] == turn:
-        told.append(user_message(_LAST))
+    told: Iterable[str] = ()
+    if state.warning is not None or state.faults.raw is not None:
+        told = _told(state)
+    closing = state.closing is not None and state.closing[0] == turn
+    told = (*told, _LAST) if closing else told
     prepared = _AS_IT_IS
     if state.preparation is not None:
         prepared = state.prepared(turn) or prepared
@@ -51,7 +50,7 @@ def build(
         tools = tuple([tool for tool in tools if tool.name in inside])
     return ModelRequest(
         instructions=plan.instructions if instructions is None else instructions,
-        messages=history.valid((*past, *state.messages, *told)),
+        messages=history.valid((*past, *state.messages, *map(user_message, told))),
         tools=tools,
         max_output=plan.max_output,
         tool_choice=prepared.tool_choice or "auto",
@@ -62,7 +61,6 @@ def _told(state: AgentState) -> Iterator[str]:
     """What the model is told of its last answer, in the next request alone."""
     if state.warning is not None:
         yield advice(state.warning)
-    refused = state.refused
-    if refused is not None:
-        misfit = refused.misfit
-        yield NOTE if misfit is None else note(refused.malformed or "", misfit)
+    raw, misfit = state.faults.raw, state.faults.misfit
+    if raw is not None:
+        yield NOTE if misfit is None else note(raw, misfit)

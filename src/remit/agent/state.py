@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.agent.recorded.faults import Faults
 from remit.agent.recorded.streaks import Streaks
 from remit.agent.recorded.verdicts import Braked, Closing, Judged, Noted, Prepared, Told, Verdict
 from remit.agent.resuming import open_calls
@@ -105,12 +106,6 @@ def step_value(fact: Stepped) -> StepValue | None:
 class AgentState:
     """A run's conversation, turns and sums. `advance` is the only way that it changes."""
 
-    malformed = 0
-    """How many of the newest answers, with none between that was one, were calls as text."""
-    misfits = 0
-    """How many of them were no value of the agent's type."""
-    refused: ModelAnswer | None = None
-    """The newest answer, where it was none."""
     cut = False
     """Whether the newest answer was cut, since it repeated itself."""
     braked: int | None = None
@@ -136,6 +131,8 @@ class AgentState:
         self.stop: Stop = "end"
         self.unanswered = True
         """Whether the model has not seen all messages yet."""
+        self.faults = Faults()
+        """The newest answers that were none."""
         self.open_calls: tuple[Call, ...] = ()
         self.results: dict[str, ToolMessage] = {}
         self.calls_asked = 0
@@ -267,8 +264,10 @@ class AgentState:
         self._thinking_ms += fact.took
         self.stop = value.stop
         self.unanswered = value.malformed is not None
-        if self.unanswered or self.refused is not None:
-            self._refuse(value)
+        if value.malformed is not None:
+            self.faults.add(value.malformed, value.misfit)
+        elif self.faults.raw is not None:
+            self.faults.clear()
         self.open_calls = calls = message.calls
         self.calls_asked += len(calls)
         self.turns.append(
@@ -307,16 +306,6 @@ class AgentState:
         else:
             self.warning = braked
             self.streaks.tell(braked.tool)
-
-    def _refuse(self, value: ModelAnswer) -> None:
-        """Count an answer that is none; the model is asked again. One ends the count."""
-        self.refused = value if self.unanswered else None
-        if not self.unanswered:
-            self.malformed = self.misfits = 0
-        elif value.misfit is None:
-            self.malformed += 1
-        else:
-            self.misfits += 1
 
     def _complete_turn(self) -> None:
         results = [self.results[call.id] for call in self.open_calls]
