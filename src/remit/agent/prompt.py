@@ -8,6 +8,7 @@ from remit.agent.answer.malformed import NOTE
 from remit.agent.answer.typed import note
 from remit.agent.brakes import advice
 from remit.agent.history import History
+from remit.agent.parts import user_message
 from remit.agent.plan import Plan
 from remit.agent.recorded.verdicts import Prepared
 from remit.agent.state import AgentState

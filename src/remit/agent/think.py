@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from functools import partial
 from itertools import count
 from types import AsyncGeneratorType
@@ -63,18 +63,32 @@ class _Told:
 
     def __init__(self, run: ActiveRun, turn: int, tools: Sequence[ToolSpec]) -> None:
         self.run, self.turn, self._tools = run, turn, tools
-        # Most answers with calls have no text.
         self.watched: Watched | None = None
         self._attempt, self._deltas = run.attempt, count()
+        self._watch: Callable[[str], str] = self._begin
+        self._see = run.show
 
     def show(self, chunk: TextChunk | ReasoningChunk) -> bool:
         """Show the piece, as far as it may be; whether anything of it was."""
         if isinstance(chunk, TextChunk):
-            if self.watched is None:
-                self.watched = Watched(self._tools)
-            return self.say(self.watched.shown(chunk.text))
+            # One call for each piece: this is done for every one that a model streams.
+            # What is no text is checked with the whole answer, and nothing of it is shown.
+            piece = chunk.text
+            text = self._watch(piece) if type(piece) is str else ""
+            if text:
+                delta = next(self._deltas)
+                self._see(
+                    TextEvent(turn=self.turn, attempt=self._attempt, delta_id=delta, text=text)
+                )
+            return bool(text)
         self._show(ReasoningEvent, chunk.text)
         return True
+
+    def _begin(self, text: str) -> str:
+        """The first text: most answers with calls have none."""
+        self.watched = Watched(self._tools)
+        self._watch = self.watched.feed
+        return self._watch(text)
 
     def say(self, text: str) -> bool:
         """Show the text; whether there is any."""

@@ -47,8 +47,22 @@ class Detector:
     """
 
     __slots__ = (
-        "_begins", "_due", "_fence", "_fresh", "_gone", "_last", "_names", "_passed",
-        "_pieces", "_quoted", "_search", "_size", "_start", "_walked", "leaked", "steps",
+        "_begins",
+        "_due",
+        "_fence",
+        "_fresh",
+        "_last",
+        "_names",
+        "_passed",
+        "_pieces",
+        "_quoted",
+        "_search",
+        "_size",
+        "_start",
+        "_walked",
+        "gone",
+        "leaked",
+        "steps",
     )  # fmt: skip
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -59,7 +73,8 @@ class Detector:
         """How many characters were looked at."""
         self._pieces: list[str] = []
         self._size = self._due = 0
-        self._gone = 0
+        self.gone = 0
+        """How many characters may be shown."""
         self._walked = 0
         self._last = ""
         self._start = self._fresh = True
@@ -71,7 +86,7 @@ class Detector:
         """What may be shown once `piece` has come."""
         if not self._size and not self._start and self._search(piece) is None:
             if piece:
-                self._gone += len(piece)
+                self.gone += len(piece)
                 self._last = piece[-1]
             return piece
         if self.leaked:
@@ -95,7 +110,7 @@ class Detector:
         self._pieces = [text[at:]] if at < len(text) and not self.leaked else []
         self._size = len(text) - at if self._pieces else 0
         self._due = self._size + self._size // 4 if self._size > _SHORT else 0
-        self._gone += at
+        self.gone += at
         if self.leaked:
             # The short way of `feed` is shut.
             self._start = True
@@ -198,7 +213,7 @@ class Detector:
                 return True
             if rule in _WALKING:
                 # What stands inside of it was looked at, and is not looked at again.
-                walked = max(walked, self._gone + c.at)
+                walked = max(walked, self.gone + c.at)
             self.steps += c.at - at
         c.at, self._walked = at, walked
         return False
@@ -206,7 +221,7 @@ class Detector:
     def _rules(self, found: str, c: Cursor) -> tuple[Rule, ...]:
         if found == "<":
             return (partial(tag, passed=self._passed),)
-        c.line = c.line and self._gone + c.at >= self._walked
+        c.line = c.line and self.gone + c.at >= self._walked
         if found == "[":
             return _BRACKETS if c.line else _BRACKETS[:1]
         if found == "{":

@@ -8,7 +8,7 @@ from typing import Final
 from remit.agent.answer.detector import Detector
 from remit.models.assemble import Assembly, RawCall
 from remit.models.request import ToolSpec
-from remit.values.content import Reasoning, Text, well_formed
+from remit.values.content import Reasoning, Text
 
 TRIES: Final = 2
 """So many such answers in a row end the run."""
@@ -25,32 +25,16 @@ Parts = list[Text | Reasoning | RawCall]
 class Watched:
     """An answer's text on its way to readers, of which the detector holds calls back."""
 
-    __slots__ = ("_detector", "_shown", "_tools")
+    __slots__ = ("_detector", "feed")
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        self._tools = tools
-        self._detector: Detector | None = None
-        self._shown: list[str] = []
-
-    def shown(self, text: str) -> str:
-        """What may be shown once `text` has come."""
-        if type(text) is not str:
-            # What a model of the user's own yields is checked when its answer is whole.
-            return ""
-        detector = self._detector
-        if detector is None:
-            detector = self._detector = Detector([tool.name for tool in self._tools])
-        found = detector.feed(text)
-        self._shown.append(found)
-        return found
+        self._detector = Detector([tool.name for tool in tools])
+        self.feed = self._detector.feed
+        """What may be shown once a piece has come."""
 
     def rest(self) -> str:
         """What may be shown at the end."""
-        if self._detector is None:
-            return ""
-        found = self._detector.close()
-        self._shown.append(found)
-        return found
+        return self._detector.close()
 
     def kept(self, assembly: Assembly) -> tuple[Parts, str | None]:
         """The parts of the answer that are kept, and the text of one that is no answer.
@@ -58,11 +42,12 @@ class Watched:
         Beside calls that are calls, text that is one is residue, and is left out.
         """
         parts = assembly.parts
-        if self._detector is None or not self._detector.leaked:
+        if not self._detector.leaked:
             return parts, None
+        text = "".join(part.text for part in parts if isinstance(part, Text))
         if not any(isinstance(part, RawCall) for part in parts):
-            return [], "".join(part.text for part in parts if isinstance(part, Text))
-        prose = well_formed("".join(self._shown))
+            return [], text
+        prose = text[: self._detector.gone]
         rest: Parts = [part for part in parts if not isinstance(part, Text)]
         first = next((at for at, part in enumerate(parts) if isinstance(part, Text)), 0)
         return [*rest[:first], *([Text(prose)] if prose.strip() else []), *rest[first:]], None
