@@ -65,7 +65,7 @@ class _Told:
         self.run, self.turn, self._tools = run, turn, tools
         self.watched: Watched | None = None
         self._attempt, self._deltas = run.attempt, count()
-        self._watch: Callable[[str], str] = self._begin
+        self._watch: Callable[[str], str] | None = None
         self._see = run.show
 
     def show(self, chunk: TextChunk | ReasoningChunk) -> bool:
@@ -74,7 +74,7 @@ class _Told:
             # One call for each piece: this is done for every one that a model streams.
             # What is no text is checked with the whole answer, and nothing of it is shown.
             piece = chunk.text
-            text = self._watch(piece) if type(piece) is str else ""
+            text = (self._watch or self._begin())(piece) if type(piece) is str else ""
             if text:
                 delta = next(self._deltas)
                 self._see(
@@ -84,11 +84,11 @@ class _Told:
         self._show(ReasoningEvent, chunk.text)
         return True
 
-    def _begin(self, text: str) -> str:
-        """The first text: most answers with calls have none."""
+    def _begin(self) -> Callable[[str], str]:
+        """Watch the text that begins to come: most answers with calls have none."""
         self.watched = Watched(self._tools)
         self._watch = self.watched.feed
-        return self._watch(text)
+        return self._watch
 
     def say(self, text: str) -> bool:
         """Show the text; whether there is any."""
