@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from remit import App, Caller, ToolContext, tool
+from remit import App, Caller, ToolContext, WorkflowRun, tool, workflow
 from remit.errors import (
     ConfigError,
     RunNotFoundError,
     StoreError,
     UserIdError,
 )
+from remit.store.payload import Encrypted
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.model import Call, Say, ScriptedModel
@@ -29,10 +30,20 @@ from tests.journeys.clerk import (
 )
 
 SILENT = ScriptedModel([])
+
+
+@workflow
+async def greet(run: WorkflowRun, name: str) -> None:
+    """Does nothing."""
+
+
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "two agents of one name": ({"agents": [clerk(SILENT), clerk(SILENT)]}, "two agents"),
     "an agent without its list": ({"agents": clerk(SILENT)}, "list"),
     "what is no agent": ({"agents": ["clerk"]}, "no Agent"),
+    "a workflow among the agents": ({"agents": [greet]}, r"workflows=\["),
+    "an agent among the workflows": ({"workflows": [clerk(SILENT)]}, r"agents=\["),
+    "a codec's class": ({"payload": Encrypted}, r"class of one.*Encrypted\(…\)"),
     "a store of no kind": ({"store": "redis://localhost"}, "sqlite:"),
     "a store that is a path": ({"store": Path("runs.db")}, "store"),
     "a file where an address belongs": ({"store": "runs.db"}, "sqlite:"),

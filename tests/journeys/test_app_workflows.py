@@ -166,7 +166,7 @@ async def test_what_a_workflow_cannot_be_asked_is_refused(store: Store, clock: M
         run = await app.start("onboard", "Ada")
         with pytest.raises(ConfigError):
             await app.fork(run, message="x")
-        with pytest.raises(ConfigError):
+        with pytest.raises(ConfigError, match=r"give plain data, like model\.model_dump"):
             await app.send(run, object())
         with pytest.raises(ConfigError):
             await app.history("onboard", "t")

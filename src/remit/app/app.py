@@ -241,7 +241,8 @@ class App:
         before: str | None = None,
         limit: int = 50,
     ) -> list[Run]:
-        """Runs, newest first, without their contents; `before` ends the page before.
+        """Runs, newest first, as the store lists them; `before` ends the page before. What their
+        journals tell is only in `get`: finish, reason, error, usage and cost, text, what waits.
 
         Raises ConfigError for an unknown agent or status and for a `limit` not from 1 to 1,000,
         UserIdError for ids of another shape.

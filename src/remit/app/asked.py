@@ -8,7 +8,7 @@ from remit.agent.agent import Agent
 from remit.agent.parts import check_accepted, user_message
 from remit.agent.state import AgentInput
 from remit.app.roster import Member
-from remit.flow.shape import PLAIN, MisfitError
+from remit.flow.shape import SENT, MisfitError
 from remit.flow.workflow import Workflow
 from remit.values.errors import ConfigError
 
@@ -33,7 +33,7 @@ def sent_to(member: Member | None, message: Any, *, flow: bool) -> Any:
     data. Without a member, `flow` tells whose run it is. Raises ConfigError."""
     if isinstance(member, Workflow) or (member is None and flow):
         try:
-            return PLAIN.keep(message)
+            return SENT.keep(message)
         except MisfitError as misfit:
             raise ConfigError(f"the message cannot be kept: {misfit}") from misfit
     said = user_message(message)

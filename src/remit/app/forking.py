@@ -20,6 +20,10 @@ _FORMAT = 2
 """The oldest format of entries whose readers know forks."""
 
 
+class NothingToAnswerError(ConfigError):
+    """A fork's model would have nothing to answer."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
     """A recorded run, where another is to go on from it, and what that one is asked."""
@@ -69,5 +73,7 @@ def fork_point(
             f"run {run} has no complete turn {after_turn!r:.80}: its turns are 0 to {len(ends) - 1}"
         )
     if message is None and not state.turns[turn].calls:
-        raise ConfigError(f"turn {turn} of run {run} is an answer: give the fork a message=")
+        raise NothingToAnswerError(
+            f"turn {turn} of run {run} is an answer: give the fork a message="
+        )
     return ends[turn]

@@ -24,10 +24,18 @@ class Roster:
         self._programs: dict[str, Member] = {}
         self._newest: dict[str, Member] = {}
         for agent in _listed("agents", "desk", agents):
+            if isinstance(agent, Workflow):
+                raise ConfigError(
+                    f"{agent.name!r} is a workflow: give it as workflows=[…], beside the agents"
+                )
             if not isinstance(agent, Agent):
                 raise ConfigError(f"{agent!r} is no Agent")
             self._add(agent)
         for workflow in _listed("workflows", "onboard", workflows):
+            if isinstance(workflow, Agent):
+                raise ConfigError(
+                    f"{workflow.name!r} is an agent: give it as agents=[…], beside the workflows"
+                )
             if not isinstance(workflow, Workflow):
                 raise ConfigError(f"{workflow!r} is no workflow: mark the function with @workflow")
             self._add(workflow)

@@ -35,12 +35,26 @@ def of_file(path: Path) -> str:
     return f"sqlite:///{quote(os.fsencode(path.absolute()))}"
 
 
+def told(address: str | None) -> str:
+    """The address that was given, or else that of the surroundings. Raises ConfigError for none."""
+    found = address or os.environ.get(VARIABLE)
+    if not found:
+        raise ConfigError(f"give the store's address, like sqlite:///desk.db, or set {VARIABLE}")
+    return found
+
+
 def is_default(address: str) -> bool:
     """Whether a command finds `address` without being told."""
     return address == (os.environ.get(VARIABLE) or DEFAULT)
 
 
 def _check_file(path: str) -> None:
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise ConfigError(
+            f"there is no database {path}, and no folder {folder}: check the address, or make the"
+            " folder for an App to make the database in"
+        )
     if not os.path.exists(path):
         raise ConfigError(
             f"there is no database {path}: give the store's address with --store or {VARIABLE};"

@@ -253,7 +253,7 @@ def _deny(  # noqa: PLR0913  # an option each
     )
 
 
-def _cancel(  # an option each
+def _cancel(
     run: RunId,
     reason: Annotated[str | None, typer.Option("--reason", help="Why, for the record.")] = None,
     by: Annotated[

@@ -13,10 +13,14 @@ from remit.cli.loops import go
 from remit.cli.options import Json
 
 _STORE = "The store's address, like sqlite:///desk.db."
+_UNLESS = f"Unless given: that in {address.VARIABLE}; without either it is wrong use."
 
 
 def migrate(
-    store: Annotated[str, typer.Argument(envvar=address.VARIABLE, metavar="STORE", help=_STORE)],
+    store: Annotated[
+        str | None,
+        typer.Argument(metavar="STORE", help=f"{_STORE} {_UNLESS}", show_default=False),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit 1 if a migration is due.")
     ] = False,
@@ -33,7 +37,7 @@ def doctor(
         str | None,
         typer.Argument(
             metavar="STORE",
-            help=f"{_STORE} Unless given: the app's own, then {address.VARIABLE}.",
+            help=f"{_STORE} With --app it is the app's own unless given. {_UNLESS}",
             show_default=False,
         ),
     ] = None,

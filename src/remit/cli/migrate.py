@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remit.cli import output, status
+from remit.cli import address, output, status
 from remit.cli.page import Line
 from remit.store.connect import connect, upkeep
 from remit.store.migrations import Versions
@@ -11,13 +11,13 @@ from remit.values.clock import SystemClock
 from remit.values.errors import ConfigError
 
 
-async def migrate(address: str, *, check: bool, json: bool) -> int:
-    """Migrate the store at `address`, which is made where it is missing. With `check` nothing is
-    changed, and the status is FAILED if a migration is due.
+async def migrate(store: str | None, *, check: bool, json: bool) -> int:
+    """Migrate the store at an address, that of the surroundings unless told; it is made where it is
+    missing. With `check` nothing is changed, and the status is FAILED if a migration is due.
 
     Raises ConfigError for a store without a schema, StoreError where that cannot be.
     """
-    kept = kept_at(address)
+    kept = kept_at(address.told(store))
     found = await (kept.versions() if check else kept.migrate())
     due = check and found.due
     answer = {
@@ -31,9 +31,9 @@ async def migrate(address: str, *, check: bool, json: bool) -> int:
     return status.FAILED if due else status.OK
 
 
-def kept_at(address: str) -> Upkeep:
-    """What looks after the store at `address`. Raises ConfigError where nothing does."""
-    found = upkeep(connect(address, SystemClock()))
+def kept_at(place: str) -> Upkeep:
+    """What looks after the store at the address `place`. Raises ConfigError where nothing does."""
+    found = upkeep(connect(place, SystemClock()))
     if found is None:
         raise ConfigError(
             "a store in memory ends with its process, and has nothing to look after: give an"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from remit.cli.page import Block, Cell, Column, Fields, Heading, Line, Listing, Tone, tone_of_status
 from remit.cli.sight import Sight
+from remit.cli.steps import Step
 from remit.cli.where import Where
 from remit.cli.wording import arguments, count, moment, money, one_line, shown
 from remit.values.content import Call
@@ -41,13 +43,15 @@ def _row(run: Run) -> list[Cell]:
 def whole(sight: Sight, next_lines: Sequence[str]) -> list[Block]:
     """One run: how it stands, its turns and calls, what waits, and what to type next."""
     run = sight.run
-    blocks: list[Block] = [Heading(f"Run {run.id}"), Fields(list(_outline(run)))]
+    kind = "workflow" if sight.is_flow else "agent"
+    blocks: list[Block] = [Heading(f"Run {run.id}"), Fields(list(_outline(run, kind)))]
     for turn in run.turns:
         blocks.append(Heading(_turn_title(turn)))
-        if turn.text:
-            blocks.append(Line(shown(turn.text), indent=1))
-        for call in turn.calls:
-            blocks += _call(call, sight)
+        blocks += _turn(turn, sight)
+    if sight.steps:
+        blocks.append(Heading("Steps"))
+        for step in sight.steps:
+            blocks += _step(step, sight)
     if sight.waiting:
         blocks.append(Heading(f"Waiting for a decision: {count(len(sight.waiting), 'call')}"))
         for one in sight.waiting:
@@ -58,6 +62,8 @@ def whole(sight: Sight, next_lines: Sequence[str]) -> list[Block]:
             Line(f"{one.id}  {one_line(str(one.question))}", "waiting", indent=1)
             for one in sight.questions
         ]
+    if sight.listens:
+        blocks.append(Heading("Waiting for a message"))
     if next_lines:
         blocks.append(Heading("Next"))
         blocks += [Line(line, "strong", indent=1) for line in next_lines]
@@ -89,6 +95,8 @@ def next_lines(sight: Sight, where: Where) -> list[str]:
     for question in sight.questions:
         words = ("runs", "answer", run.id, question.id, "VALUE", *by)
         found.append(where.line(*words))
+    if sight.listens:
+        found.append(where.line("runs", "send", run.id, "MESSAGE", *by))
     if run.status in ("queued", "running", "paused"):
         found.append(where.line("runs", "cancel", run.id))
     return found
@@ -102,7 +110,7 @@ def who(caller: Caller | None) -> str:
     return shown(caller.user + roles)
 
 
-def _outline(run: Run) -> Iterator[tuple[str, Cell]]:
+def _outline(run: Run, kind: str) -> Iterator[tuple[str, Cell]]:
     yield "status", Cell(run.status, tone_of_status(run.status))
     yield "finish", Cell(run.finish or "-")
     if run.reason:
@@ -113,7 +121,7 @@ def _outline(run: Run) -> Iterator[tuple[str, Cell]]:
         yield "blocked", Cell(shown(run.blocked_reason), "bad")
     if run.due is not None:
         yield "due", Cell(moment(run.due))
-    yield "agent", Cell(run.agent)
+    yield kind, Cell(run.agent)
     for name, value in (("user", run.user), ("tenant", run.tenant), ("thread", run.thread)):
         if value is not None:
             yield name, Cell(value)
@@ -142,7 +150,25 @@ def _turn_title(turn: Turn) -> str:
     )
 
 
-def _call(call: Call, sight: Sight) -> Iterator[Block]:
+def _turn(turn: Turn, sight: Sight) -> Iterator[Line]:
+    if turn.text:
+        yield Line(shown(turn.text), indent=1)
+    for call in turn.calls:
+        yield from _call(call, sight)
+
+
+def _step(step: Step, sight: Sight) -> Iterator[Block]:
+    agent = f"  {one_line(step.agent)}" if step.agent else ""
+    yield Line(f"{one_line(step.name)}{agent}  {step.took} ms", "strong", indent=1)
+    if step.error is not None:
+        yield Line(f"failed: {shown(step.error)}", "bad", indent=2)
+    for turn in step.turns:
+        yield Line(_turn_title(turn), indent=2)
+        for line in _turn(turn, sight):
+            yield replace(line, indent=line.indent + 2)
+
+
+def _call(call: Call, sight: Sight) -> Iterator[Line]:
     name = call.misnamed if call.misnamed is not None else call.name
     given = arguments(call.arguments) if call.malformed is None else shown(call.malformed)
     yield Line(f"{one_line(name)}({given})  {call.id}", "strong", indent=1)

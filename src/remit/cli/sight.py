@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from remit.agent.state import Decision
 from remit.app import App
-from remit.flow.view import waiting
-from remit.kernel.facts import Answered, AnyFact, Paused, decode
+from remit.cli.steps import Step, steps_of
+from remit.flow.view import is_flow, waiting
+from remit.host.readers import facts_of
+from remit.kernel.facts import Answered, AnyFact, Paused
 from remit.kernel.interrupt import Answer, read_answer
 from remit.store.protocol import Store
 from remit.values import codec
@@ -36,10 +38,14 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A run, the decisions about its calls by call id, and the calls that still wait for one."""
+    """A run, the decisions about its calls by call id, and what it waits for; it `listens` where
+    a message brings it on. A workflow's has steps."""
 
     run: Run
     decided: Mapping[str, Decided]
+    is_flow: bool = False
+    steps: Sequence[Step] = ()
+    listens: bool = False
 
     @property
     def waiting(self) -> tuple[Pending, ...]:
@@ -55,9 +61,10 @@ class Sight:
     @property
     def results(self) -> Mapping[str, ToolMessage]:
         """Results by call id."""
+        inner = [message for step in self.steps for message in step.messages]
         return {
             message.call_id: message
-            for message in self.run.messages
+            for message in [*self.run.messages, *inner]
             if isinstance(message, ToolMessage)
         }
 
@@ -68,7 +75,8 @@ async def look(app: App, store: Store, run: str) -> Sight:
     Raises RunNotFoundError.
     """
     found = await app.get(run)
-    facts = [decode(entry.body) for entry in await store.read(run)]
+    recorded = await facts_of(store, run)
+    facts = [fact for _, fact in recorded]
     calls = _calls_by_key(facts)
     answers = {
         signal.key: read_answer(signal.answer)
@@ -81,7 +89,14 @@ async def look(app: App, store: Store, run: str) -> Sight:
         for key, answer in given.items()
         if key in calls
     }
-    return Sight(found, decided)
+    last, flows = facts[-1], is_flow(recorded)
+    return Sight(
+        run=found,
+        decided=decided,
+        is_flow=flows,
+        steps=steps_of(run, recorded) if flows else (),
+        listens=found.status == "paused" and isinstance(last, Paused) and last.listens,
+    )
 
 
 def _calls_by_key(facts: list[AnyFact]) -> dict[str, str]:

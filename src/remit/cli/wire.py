@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from remit.cli.sight import Decided, Sight
+from remit.cli.steps import Step
 from remit.values.content import Call
 from remit.values.identity import Caller
 from remit.values.messages import ToolMessage
@@ -43,6 +44,9 @@ def whole(sight: Sight, next_lines: list[str]) -> dict[str, Any]:
         "text": run.text,
         "usage": usage(run.usage),
         "turns": [_turn(turn, sight.decided, results) for turn in run.turns],
+        "workflow": run.agent if sight.is_flow else None,
+        "steps": [_step(step, sight.decided, results) for step in sight.steps],
+        "listens": sight.listens,
         "pending": [pending(one) for one in sight.waiting],
         "questions": [question(one) for one in sight.questions],
         "output": run.output,
@@ -108,6 +112,18 @@ def _call(call: Call, decision: Decided | None, result: ToolMessage | None) -> d
             "by": _caller(decision.by),
             "at": decision.at,
         },
+    }
+
+
+def _step(
+    step: Step, decided: Mapping[str, Decided], results: Mapping[str, ToolMessage]
+) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "took": step.took,
+        "error": step.error,
+        "agent": step.agent,
+        "turns": [_turn(turn, decided, results) for turn in step.turns],
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from remit.flow.shape import PLAIN, MisfitError
+from remit.flow.shape import SENT, MisfitError
 from remit.tools.schema import checked
 from remit.values.errors import AnswerRefusedError, ConfigError, NotPausedError
 from remit.values.results import Pending, Question
@@ -37,7 +37,7 @@ def answers(
 
 def _checked(run: str, question: Question, value: Any) -> Any:
     try:
-        plain = PLAIN.keep(value)
+        plain = SENT.keep(value)
     except MisfitError as misfit:
         raise AnswerRefusedError(run=run, question=question.id, problem=str(misfit)) from misfit
     if question.schema is None:

@@ -15,7 +15,7 @@ from remit.values import codec
 from remit.values.errors import ConfigError
 
 _SCALARS = (str, bool, int, type(None))
-_MEND = "give plain JSON data, or tell the type with returns="
+_RETURNS = "give plain JSON data, or tell the type with returns="
 
 
 class MisfitError(Exception):
@@ -25,15 +25,16 @@ class MisfitError(Exception):
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """What values of one type look like in the record. Without an `adapter` they are plain JSON
-    data, and look like themselves."""
+    data, and look like themselves; `mend` is what to do about one that is none."""
 
     adapter: Any = None
     name: str = "plain JSON data"
+    mend: str = _RETURNS
 
     def keep(self, value: Any) -> Any:
         """`value` as plain data from which `load` can make it. Raises MisfitError."""
         if self.adapter is None:
-            _check_plain(value)
+            _check_plain(value, self.mend)
             return _copied(value)
         try:
             checked = self.adapter.validate_python(value)
@@ -64,13 +65,17 @@ class Shape:
 
 
 PLAIN = Shape()
+SENT = Shape(mend="give plain data, like model.model_dump(mode='json')")
+"""What people answer and send, who have no type to tell."""
+UNTOLD = Shape(mend="annotate it with its type, or give plain JSON data")
+"""A workflow's input or output whose type is not annotated."""
 
 
-def shape_of(type_: Any, what: str) -> Shape:
-    """The shape of a type, of plain data for None. Raises ConfigError, which begins with `what`,
+def shape_of(type_: Any, what: str, plain: Shape = PLAIN) -> Shape:
+    """The shape of a type, `plain` for None. Raises ConfigError, which begins with `what`,
     for what Pydantic cannot check."""
     if type_ is None or type_ is Any:
-        return PLAIN
+        return plain
     try:
         return _cached(type_)
     except TypeError:
@@ -114,7 +119,7 @@ def _made(type_: Any) -> Shape:
 _cached = lru_cache(maxsize=1024)(_made)
 
 
-def _check_plain(value: Any, depth: int = 0) -> None:
+def _check_plain(value: Any, mend: str = _RETURNS, depth: int = 0) -> None:
     kind = type(value)
     if kind in _SCALARS:
         return
@@ -125,14 +130,14 @@ def _check_plain(value: Any, depth: int = 0) -> None:
             raise MisfitError(f"{value} has no form in JSON: give None or text instead")
     elif kind is list or kind is tuple:
         for item in value:
-            _check_plain(item, depth + 1)
+            _check_plain(item, mend, depth + 1)
     elif kind is dict:
         for key, item in value.items():
             if type(key) is not str:
-                raise MisfitError(f"a key of {key!r:.60} would not stay what it is: {_MEND}")
-            _check_plain(item, depth + 1)
+                raise MisfitError(f"a key of {key!r:.60} would not stay what it is: {mend}")
+            _check_plain(item, mend, depth + 1)
     else:
-        raise MisfitError(f"a {kind.__name__[:80]} would not stay what it is: {_MEND}")
+        raise MisfitError(f"a {kind.__name__[:80]} would not stay what it is: {mend}")
 
 
 def _copied(plain: Any) -> Any:

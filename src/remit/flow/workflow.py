@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from remit.flow.program import FlowInput, WorkflowProgram
 from remit.flow.run import Engage
-from remit.flow.shape import MisfitError, Shape, shape_of
+from remit.flow.shape import UNTOLD, MisfitError, Shape, shape_of
 from remit.tools import function as functions
 from remit.values.errors import ConfigError
 
@@ -96,8 +96,8 @@ def _made(function: Any, name: str | None, version: str, frame: functions.Frame)
         called,
         version,
         function,
-        shape_of(takes, f"{what}: its input"),
-        shape_of(gives, f"{what}: its output"),
+        shape_of(takes, f"{what}: its input", UNTOLD),
+        shape_of(gives, f"{what}: its output", UNTOLD),
     )
 
 

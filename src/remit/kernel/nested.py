@@ -6,7 +6,7 @@ and the last fact of a run of its own.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,7 @@ class _Inner:
 def nested(run: ActiveRun, path: str) -> ActiveRun:
     """What is recorded of `run` under `path`, as a run of its own for a program that goes on in
     it. It hears the answers that come to its questions."""
-    known = [(seq, own) for seq, fact in run.facts if (own := inside(run, path, fact)) is not None]
+    known = own_facts(run.facts, path)
     inner = ActiveRun(
         run.id,
         known,
@@ -75,7 +75,7 @@ def nested(run: ActiveRun, path: str) -> ActiveRun:
     inner.resumed_at = run.resumed_at
 
     def hear(seq: int, fact: AnyFact) -> None:
-        if isinstance(fact, Answered) and (own := inside(run, path, fact)) is not None:
+        if isinstance(fact, Answered) and (own := inside(run.asked, path, fact)) is not None:
             inner.hear(seq, own)
 
     run.followers[path] = hear
@@ -108,11 +108,18 @@ def _transacting(run: ActiveRun, path: str) -> Transact | None:
     return transact
 
 
-def inside(run: ActiveRun, path: str, fact: AnyFact) -> AnyFact | None:
+def own_facts(facts: Sequence[tuple[int, AnyFact]], path: str) -> list[tuple[int, AnyFact]]:
+    """What is recorded under `path` of a run whose whole record is `facts`, as its own run."""
+    asked = facts[0][1]
+    assert isinstance(asked, Asked)
+    return [(seq, own) for seq, fact in facts if (own := inside(asked, path, fact)) is not None]
+
+
+def inside(asked: Asked, path: str, fact: AnyFact) -> AnyFact | None:
     """`fact` as it is under `path`, None for what is of no concern there."""
     match fact:
         case Stepped(name=name) if name.startswith(path):
-            return _step(run, name.removeprefix(path), fact)
+            return _step(asked, name.removeprefix(path), fact)
         case Started(name=name) if name.startswith(path):
             return replace(fact, name=name.removeprefix(path))
         case Answered(key=key) if key.startswith(path):
@@ -125,9 +132,8 @@ def inside(run: ActiveRun, path: str, fact: AnyFact) -> AnyFact | None:
             return None
 
 
-def _step(run: ActiveRun, name: str, fact: Stepped) -> AnyFact:
+def _step(asked: Asked, name: str, fact: Stepped) -> AnyFact:
     if name == _ASKED:
-        asked = run.asked
         return Asked(
             input=codec.convert(fact.value, Task).input,
             user=asked.user,
@@ -190,7 +196,7 @@ async def drive_inside(
             made, raised = await _end(scope, name, engagement.program, inner)
             end = await scope.made(path + _END, None, given(made))
             if end.error is None:
-                inner.hear(run.recorded_at(path + _END) or 0, _step(run, _END, end))
+                inner.hear(run.recorded_at(path + _END) or 0, _step(run.asked, _END, end))
         return Inside(end, inner, raised), engagement
 
 

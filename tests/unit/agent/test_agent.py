@@ -72,7 +72,7 @@ WRONG = {
     "a grant that is a number": ({"grant": 5}, "set"),
     "a capability that is blank": ({"grant": {" "}}, "capability"),
     "a capability that is no text": ({"grant": {5}}, "capability"),
-    "a model without a provider": ({"model": "sonnet"}, "provider:name"),
+    "a model without a provider": ({"model": "sonnet"}, "provider:name, like 'openai:"),
     "a model's name with a newline": ({"model": "a:b\n"}, "provider:name"),
     "no model": ({"model": None}, "provider:name"),
     "an object that is no model": ({"model": object()}, "provider:name"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from remit import App, WorkflowRun, workflow
 from remit.cli import main
 from tests.unit.cli.stored import answered, paused, run_remit, store_in
 from tests.unit.cli.test_entry import said_to_a_terminal
@@ -48,6 +50,11 @@ def flow():
     return App(workflows=[onboard], store={store!r})
 
 
+def newer_flow():
+    newer = workflow(name="onboard", version="2")(onboard.function)
+    return App(workflows=[newer], store={store!r})
+
+
 async def make_later():
     return make()
 
@@ -63,6 +70,10 @@ def remote():
 def broken():
     return App(agents=[clerk, clerk], store="memory:")
 """
+
+
+async def onboards(run: WorkflowRun, name: str) -> None:
+    """A workflow's function."""
 
 
 @pytest.fixture(autouse=True)
@@ -264,3 +275,48 @@ def test_a_pipe_gets_no_colours_and_a_terminal_does(tmp_path: Path) -> None:
     assert piped.stdout.isascii()
     assert "\x1b[" in shown
     assert "store-missing" in shown
+
+
+def test_a_folder_that_is_missing_is_to_be_made(tmp_path: Path, capsys: Captured) -> None:
+    code, findings = found(capsys, store_in(tmp_path / "nowhere"))
+
+    assert code == 1
+    assert f"the folder {tmp_path / 'nowhere'} does not exist" in findings["store-missing"]["what"]
+    assert "make it" in findings["store-missing"]["mend"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "given"),
+    [
+        ("newer_flow", "no such workflow; it has onboard@2", "a @workflow(name='onboard'"),
+        ("make", "no such agent or workflow", "or a @workflow(name='onboard'"),
+    ],
+)
+def test_an_orphan_s_mend_names_what_it_is(
+    name: str, kind: str, given: str, desk: str, tmp_path: Path, capsys: Captured
+) -> None:
+    async def begin() -> None:
+        flow = workflow(name="onboard")(onboards)
+        async with App(workflows=[flow], store=store_in(tmp_path), work=False) as app:
+            await app.start("onboard", "Ann")
+
+    asyncio.run(begin())
+    main(["doctor", "--json", "--app", f"{desk}:{name}"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (orphan,) = [line for line in lines if "onboard@1" in line.get("what", "")]
+    assert kind in orphan["what"]
+    assert given in orphan["mend"]
+
+
+@pytest.mark.parametrize("command", ["doctor", "migrate"])
+def test_the_address_is_told_or_in_the_environment_or_asked_for(
+    command: str, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main([command]) == 2
+    assert "set REMIT_STORE" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    assert main([command, "--help"]) == 0
+    assert "REMIT_STORE; without either it is wrong" in " ".join(capsys.readouterr().out.split())
+    answered(tmp_path)
+    monkeypatch.setenv("REMIT_STORE", store_in(tmp_path))
+    assert main([command]) == 0

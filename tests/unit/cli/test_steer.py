@@ -140,6 +140,9 @@ def test_a_run_is_forked_by_the_code_of_an_app(tmp_path: Path, capsys: Captured)
     forked = line_of(capsys)
     assert (forked["status"], forked["agent"], forked["user"]) == ("queued", "clerk", "u_1")
     assert main(["runs", "fork", run, "--app", app, "--after-turn", "7"]) == 2
+    capsys.readouterr()
+    assert main(["runs", "fork", run, "--app", app]) == 2
+    assert "give the fork a --message" in capsys.readouterr().err
     assert main(["runs", "fork", run, "--app", "shop:nobody"]) == 2
     assert main(["runs", "fork", run, "--app", "shop"]) == 2
 

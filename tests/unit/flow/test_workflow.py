@@ -76,5 +76,5 @@ def test_an_input_that_does_not_fit_is_refused_before_anything_runs() -> None:
     assert sell.input(3).input == 3
     with pytest.raises(ConfigError, match="the input of workflow 'sell': it does not fit int"):
         sell.input("many")
-    with pytest.raises(ConfigError, match="a set would not stay what it is"):
+    with pytest.raises(ConfigError, match="a set would not stay what it is: annotate it"):
         plain.input({1})

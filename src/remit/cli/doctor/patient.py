@@ -24,6 +24,15 @@ class Opened:
     programs: Collection[str]
     store: Store
 
+    @property
+    def workflows(self) -> Collection[str]:
+        """The programs that are no agent's."""
+        return set(self.programs) - {
+            f"{name}@{agent.version}"
+            for agent in self.agents
+            for name in (agent.name, *agent.aliases)
+        }
+
 
 async def app(name: str) -> Opened | Finding:
     """The app that `name` (`module:app`) stands for, or why it cannot be made.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -55,19 +54,26 @@ async def doctor(options: Options, measures: Measures | None = None) -> int:
     elif store is not None:
         look = await _look(store, measures)
     if look is not None:
-        known = app.programs if app else frozenset[str]()
-        findings += judged(look, known, SystemClock().wall(), measures)
+        known, workflows = (app.programs, app.workflows) if app else ((), ())
+        findings += judged(look, known, SystemClock().wall(), measures, workflows)
     place = None if look is None else look.place
     findings = report.ordered(findings)
     output.show(report.page(place, findings), report.lines(place, findings), json=options.json)
     return status.FAILED if report.wrong(findings) else status.OK
 
 
-def judged(look: Look, known: Collection[str], now: float, measures: Measures) -> list[Finding]:
-    """What is wrong by a look at `now`, for an app that has the programs `known`, if any."""
+def judged(
+    look: Look,
+    known: Collection[str],
+    now: float,
+    measures: Measures,
+    workflows: Collection[str] = (),
+) -> list[Finding]:
+    """What is wrong by a look at `now`, for an app that has the programs `known`, if any, and
+    `workflows` among them."""
     findings = list(database(look, measures))
     if look.work is not None:
-        findings += work(look.work, known, now, measures)
+        findings += work(look.work, known, now, measures, workflows)
     return findings
 
 
@@ -85,7 +91,7 @@ def _store(options: Options, app: Opened | None) -> Store | Finding | None:
         return _UNSEEN if upkeep(app.store) is None else app.store
     if options.app is not None:
         return None
-    return patient.store(os.environ.get(address.VARIABLE) or address.DEFAULT, SystemClock())
+    return patient.store(address.told(None), SystemClock())
 
 
 async def _look(store: Store, measures: Measures) -> Look | None:

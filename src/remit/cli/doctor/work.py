@@ -14,15 +14,19 @@ _NAMED = 5
 
 
 def work(
-    found: Work, programs: Collection[str], now: float, measures: Measures
+    found: Work,
+    programs: Collection[str],
+    now: float,
+    measures: Measures,
+    workflows: Collection[str] = (),
 ) -> Iterator[Finding]:
     """All that is wrong by what was read at `now`, in seconds since 1970. `programs` are those
-    of the app; without any, nobody's runs are orphans."""
+    of the app, `workflows` among them; without any, nobody's runs are orphans."""
     yield from lapsed(found, measures)
     yield from dying(found)
     yield from overdue(found)
     if programs:
-        yield from orphans(found, programs)
+        yield from orphans(found, programs, workflows)
     yield from paused(found.waiting, now, measures)
 
 
@@ -65,33 +69,46 @@ def overdue(found: Work) -> Iterator[Finding]:
                 "note",
                 "overdue-runs",
                 f"{what}, and {count(found.alive, 'worker')} alive take none",
-                "see that a worker has this agent in this version, and room for more runs",
+                "see that a worker has this agent or workflow in this version, and room for more"
+                " runs",
             )
         else:
             yield Finding(
                 "warning",
                 "overdue-runs",
                 f"{what}, and no worker is alive",
-                "start a process with an App of this store that has the agent",
+                "start a process with an App of this store that has this agent or workflow",
             )
 
 
-def orphans(found: Work, programs: Collection[str]) -> Iterator[Finding]:
-    """Live runs that the app cannot drive."""
+def orphans(
+    found: Work, programs: Collection[str], workflows: Collection[str] = ()
+) -> Iterator[Finding]:
+    """Live runs that the app cannot drive; `workflows` are those among its `programs`."""
     for one in found.live:
         if one.program in programs:
             continue
         name, _, version = one.program.partition("@")
         like = sorted(has for has in programs if has.partition("@")[0] == name)
         has = f"; it has {', '.join(like)}" if like else ""
+        kind, given = _kind(like, workflows)
         yield Finding(
             "warning",
             "orphan-runs",
             f"{count(one.runs, 'run')} of {one_line(one.program)} have not ended, and the app has"
-            f" no such agent{has}",
-            f"give the app an Agent(name={name!r}, version={version!r}, …) until they have ended,"
-            " or cancel them with `remit runs cancel`",
+            f" no such {kind}{has}",
+            f"give the app {given.format(f'name={name!r}, version={version!r}')} until they have"
+            " ended, or cancel them with `remit runs cancel`",
         )
+
+
+def _kind(like: Sequence[str], workflows: Collection[str]) -> tuple[str, str]:
+    """What a program is, by what the app has of its name, and how one is given."""
+    if not like:
+        return "agent or workflow", "an Agent({0}, …) or a @workflow({0}), whichever it was,"
+    if like[0] in workflows:
+        return "workflow", "a @workflow({0})"
+    return "agent", "an Agent({0}, …)"
 
 
 def paused(waiting: Sequence[Waiting], now: float, measures: Measures) -> Iterator[Finding]:

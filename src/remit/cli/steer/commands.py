@@ -13,16 +13,19 @@ from remit.cli.where import Where
 from remit.values.identity import Caller
 
 
-def send(  # an option each
+def send(
     run: RunId,
-    message: Annotated[str, typer.Argument(metavar="TEXT", help="What the run is to read.")],
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", help="Text; for a workflow JSON, or text as it is.")
+    ],
     *,
     by: By,
     store: Store = None,
     app: OfApp = None,
     json: Json = False,
 ) -> Command:
-    """Send a message into a run: an agent sees it before its next model call."""
+    """Send a message into a run: an agent sees it before its next model call, a workflow when it
+    receives the next."""
     from remit.cli.steer import work
 
     where = Where(store=store, app=app, json=json)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json as json_
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from remit.app.forking import NothingToAnswerError
 from remit.app.starting import StartOptions
 from remit.cli import output, status
 from remit.cli.page import Block, Line
 from remit.cli.runs import check_caller
 from remit.cli.where import Where, opened
 from remit.cli.wording import count, one_line
+from remit.flow.view import is_flow
+from remit.host.readers import facts_of
+from remit.values.errors import ConfigError
 from remit.values.identity import Caller
 
 
@@ -29,10 +34,12 @@ class Fork:
 
 
 async def send(where: Where, run: str, message: str, by: Caller) -> int:
-    """Leave a message, which is text, for a run that goes on."""
+    """Leave a message for a run that goes on: text for an agent, and for a workflow JSON, or else
+    the text as it is."""
     check_caller(by)
-    async with opened(where) as (app, _):
-        await app.send(run, message, by=by)
+    async with opened(where) as (app, store):
+        flows = is_flow(await facts_of(store, run))
+        await app.send(run, _value(message) if flows else message, by=by)
     output.show(
         [Line(f"Sent to run {run}.", "good")], [{"kind": "sent", "run": run}], json=where.json
     )
@@ -57,7 +64,7 @@ async def fork(app: str, wanted: Fork, by: Caller | None, *, json: bool) -> int:
     options: StartOptions = {"by": by}
     if wanted.thread is not None:
         options["thread"] = wanted.thread
-    async with opened(Where(app=app)) as (opened_app, _):
+    async with opened(Where(app=app)) as (opened_app, _), _telling_options():
         made = await opened_app.fork(
             wanted.run,
             after_turn=wanted.after_turn,
@@ -91,6 +98,16 @@ async def replay(app: str, run: str, *, json: bool) -> int:
         ]
     output.show(lines, [told], json=json)
     return status.OK if difference is None else status.FAILED
+
+
+@asynccontextmanager
+async def _telling_options() -> AsyncIterator[None]:
+    """The mend as it is typed here."""
+    try:
+        yield
+    except NothingToAnswerError as error:
+        what, _, _ = str(error).partition(": ")
+        raise ConfigError(f"{what}: give the fork a --message") from error
 
 
 def _value(text: str) -> Any:

@@ -16,6 +16,7 @@ OURS = 0x726D6974
 OLDEST = (3, 37, 0)
 """The oldest SQLite that knows what the schema is made of."""
 
+NO_FOLDER = "the folder {folder} does not exist: make it, or give another."
 FOREIGN = "{path} is another program's database: give another path."
 """Why a file that holds something else is refused."""
 
@@ -81,7 +82,7 @@ def refuse_what_cannot_work(path: str) -> None:
         )
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
-        raise StoreError(reason=f"the folder {folder} does not exist: make it, or give another.")
+        raise StoreError(reason=NO_FOLDER.format(folder=folder))
     if os.path.isdir(path):
         raise StoreError(reason=f"{path} is a folder: give the path of a file in it.")
 

@@ -16,7 +16,7 @@ from remit.store.migrations import Versions
 from remit.store.sqlite.faults import explained, patiently
 from remit.store.sqlite.health import surroundings
 from remit.store.sqlite.moment import Moment
-from remit.store.sqlite.schema import FOREIGN, OLDEST, version_of
+from remit.store.sqlite.schema import FOREIGN, NO_FOLDER, OLDEST, version_of
 from remit.store.upkeep import (
     Concern,
     Dying,
@@ -75,6 +75,8 @@ def look(path: str, now: Callable[[], Moment], concern: Concern, newest: int) ->
         others=surroundings.others(path),
     )
     whole = Look(place=path, health=health)
+    if not os.path.isdir(folder):
+        return replace(whole, shut=Shut("missing", NO_FOLDER.format(folder=folder)))
     if not os.path.isfile(path) or os.path.getsize(path) == 0:
         reason = f"{path} is no store yet: check the address, or make it with `remit migrate`."
         return replace(whole, shut=Shut("missing", reason))
