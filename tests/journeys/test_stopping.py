@@ -5,24 +5,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from remit.errors import ProviderError, StoreError
-from remit.kernel.facts import Finished, Stepped
+from remit.kernel.facts import Ask, Finished, Stepped
 from remit.kernel.interrupt import Answer
 from remit.kernel.lease import LeaseTerms
 from remit.kernel.program import Outcome
 from remit.kernel.run import ActiveRun
 from remit.store.protocol import Store
-from remit.store.records import Busy, Created, Existing, Head, NewRun, Sent, Signal
+from remit.store.records import (
+    Busy,
+    Created,
+    Delivered,
+    Existing,
+    Head,
+    NewRun,
+    Sent,
+    Signal,
+    Undelivered,
+)
 from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
 from remit.values import codec
+from tests.journeys.clerk import pass_time
 from tests.journeys.host import DONE, hosting
+
+T = TypeVar("T")
 
 QUICK = LeaseTerms(grace=timedelta(seconds=0.05))
 
@@ -219,31 +233,58 @@ async def test_a_journal_that_cannot_be_read_ends_its_run(store: Store, clock: M
     assert isinstance(last, Finished)
 
 
+class Unknown(CrashStore):
+    """Tells nothing of the first `create` and of the first `deliver`: they are not carried out,
+    or are without its being known."""
+
+    def __init__(self, store: Store, when: str) -> None:
+        super().__init__(store, at=None)
+        self._told_after = when == "after"
+        self.tries: Counter[str] = Counter()
+
+    async def create(self, new: NewRun) -> Created | Existing | Busy:
+        return await self._told("create", lambda: super(Unknown, self).create(new))
+
+    async def deliver(
+        self, run: str, answers: Mapping[str, bytes], id: str
+    ) -> Delivered | Undelivered | None:
+        return await self._told("deliver", lambda: super(Unknown, self).deliver(run, answers, id))
+
+    async def _told(self, name: str, write: Callable[[], Awaitable[T]]) -> T:
+        self.tries[name] += 1
+        if self.tries[name] > 1:
+            return await write()
+        if self._told_after:
+            await write()
+        raise StoreError(reason="for a moment")
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_start_and_an_answer_whose_outcome_is_unknown_are_made_once(
     store: Store, clock: ManualClock, when: str
 ) -> None:
-    class Unknown(CrashStore):
-        fails = 0
-
-        async def create(self, new: NewRun) -> Created | Existing | Busy:
-            self.fails += 1
-            if self.fails == 1 and when == "before":
-                raise StoreError(reason="for a moment")
-            made = await super().create(new)
-            if self.fails == 1:
-                raise StoreError(reason="for a moment")
-            return made
-
-    unknown = Unknown(store, at=None)
+    unknown = Unknown(store, when)
 
     async def program(run: ActiveRun) -> Outcome:
-        return DONE
+        answer = run.answer("q")
+        if answer is None:
+            run.pause([Ask("q", "may I?")])
+        return Outcome(status="succeeded", finish="answer", output=answer.value)
+
+    async def patiently(asked: Awaitable[T]) -> T:
+        """The client's pauses between its tries are the clock's."""
+        asking = asyncio.ensure_future(asked)
+        while not asking.done():
+            await pass_time(clock, 0.5)
+        return await asking
 
     async with hosting(unknown, clock, program) as host:
-        run = await host.start(thread="t")
+        run = await patiently(host.start(thread="t"))
+        assert (await host.settled(run)).status == "paused"
+        answer = Answer(value="yes", by=None, at=5)
+        assert await patiently(host.client.answer(run, {"q": answer})) == 0
         assert (await host.settled(run)).status == "succeeded"
-    assert unknown.fails == 2
+    assert unknown.tries == {"create": 2, "deliver": 2}
 
 
 async def test_a_step_whose_record_was_under_way_when_it_was_cut_is_not_made_again(

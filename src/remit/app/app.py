@@ -20,12 +20,11 @@ from remit.agent.plan import DepsFactory
 from remit.agent.toolbox import Inventory
 from remit.agent.toolbox import grant as check_grant
 from remit.agent.view import listed, view
-from remit.app import deciding, retention
+from remit.app import deciding, reading, retention
 from remit.app.asked import asked_of, format_of, sent_to
 from remit.app.deploying import deployed
 from remit.app.forking import Fork
 from remit.app.house import DRAIN, House, Settings
-from remit.app.reading import Projection, journals, position, said
 from remit.app.roster import Roster, key_of, thread_name
 from remit.app.starting import Starting, StartOptions, begin
 from remit.flow.view import is_flow
@@ -218,18 +217,24 @@ class App:
             raise ConfigError(
                 self._members.lacks(row.program) or "an App without agents has no code"
             )
-        lineage = partial(journals, store, run)
+        lineage = partial(reading.journals, store, run)
         return await replay(program, await facts_of(store, run), run=run, lineage=lineage)
 
     async def wait(self, run: str) -> Run:
-        """The run once it has ended, or waits for people."""
+        """The run once it has ended, or waits for people. Raises RunNotFoundError, also later,
+        where the run is deleted."""
         house = self._open()
-        _check_run_id(run)
-        return await self._view(self._mine(run, await settled(house.store, house.bus, run)))
+        reading.check_run_id(run)
+        while True:
+            row = self._mine(run, await settled(house.store, house.bus, run))
+            if (found := await self._view(row)) is not None:
+                return found
 
     async def get(self, run: str) -> Run:
         """The run as it stands. Raises RunNotFoundError."""
-        return await self._view(await self._row(run))
+        while (found := await self._view(await self._row(run))) is None:
+            pass
+        return found
 
     async def runs(
         self,
@@ -290,11 +295,12 @@ class App:
 
     async def events(self, run: str, *, after: int | str = 0) -> AsyncIterator[Event]:
         """The run's events after `after` (a `seq`, or an event's `id`): recorded first, then
-        live, through pauses and takeovers, to `done`."""
+        live, through pauses and takeovers, to `done`. Raises RunNotFoundError, also later, where
+        the run is deleted."""
         house = self._open()
         await self._row(run)
-        start, index = position(after)
-        projector = Projection(run)
+        start, index = reading.position(after)
+        projector = reading.Projection(run)
         async for item in follow(house.store, house.bus, run):
             if isinstance(item, Passing):
                 yield item.event
@@ -335,7 +341,7 @@ class App:
         """Every message of a thread's ended runs, oldest first."""
         house, found = self._open(), self._members.agent(agent)
         starting = Starting(user=user, tenant=tenant, thread=thread)
-        return await said(house.store, starting.thread_key(thread_name(found)) or "")
+        return await reading.said(house.store, starting.thread_key(thread_name(found)) or "")
 
     async def delete_before(self, when: datetime) -> int:
         """Delete the runs that ended before `when`, with their contents; how many there were.
@@ -368,31 +374,24 @@ class App:
         return self._house
 
     async def _row(self, run: str) -> RunRow:
-        _check_run_id(run)
+        reading.check_run_id(run)
         return self._mine(run, await self._open().store.get(run))
 
-    async def _view(self, row: RunRow) -> Run:
-        store = self._open().store
-        facts = await facts_of(store, row.id)
-        signals = await store.signals(row.id) if row.status == "paused" else ()
-        taken = {signal.key for signal in signals if signal.answer is not None}
+    async def _view(self, row: RunRow) -> Run | None:
+        """The run as it was at the moment of its row; None where that cannot be told any more."""
+        if (known := await reading.known_at(self._open().store, row)) is None:
+            return None
+        facts, taken = known
         if is_flow(facts):
             return self._told(row, flow_view(listed(row), facts, taken))
         return self._told(row, self._members.built(row.program, view(row, facts, taken)))
 
     def _told(self, row: RunRow, run: Run) -> Run:
         """The run with what keeps it from going on, if that is this App's to know."""
-        if row.status != "queued":
-            return run
-        reason = row.refused or self._members.lacks(row.program)
+        reason = reading.blocked(row, self._members.lacks(row.program), self._open().now())
         return run if reason is None else replace(run, blocked_reason=reason)
 
     def _mine(self, run: str, row: RunRow | None) -> RunRow:
         if row is None or not self._members.covers(row.program):
             raise RunNotFoundError(run=run)
         return row
-
-
-def _check_run_id(run: object) -> None:
-    if not is_id(run):
-        raise RunNotFoundError(run=repr(run)[:80])

@@ -52,7 +52,7 @@ async def answer(house: House, row: RunRow, answers: Mapping[str, Any], by: Call
     """`App.answer`, on the run of `row`."""
     check_caller(by)
     questions = waiting(await facts_of(house.store, row.id))
-    return await _give(house, row.id, checked(row.id, questions, answers), by)
+    return await _give(house, row.id, checked(row.id, questions, answers, row.status), by)
 
 
 async def cancel(house: House, row: RunRow, reason: str | None, by: Caller | None) -> Status:

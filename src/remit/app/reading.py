@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from remit.agent.projection import Projector
 from remit.agent.state import conversation, derive
 from remit.flow.view import FlowProjector, is_flow, waiting
+from remit.host.readers import facts_of
 from remit.kernel.facts import AnyFact, decode
 from remit.store.protocol import Store
-from remit.values.errors import ConfigError
+from remit.store.records import RunRow
+from remit.values.errors import ConfigError, RunNotFoundError
 from remit.values.events import FactEvent
+from remit.values.identity import is_id
 from remit.values.messages import Message
 from remit.values.results import Pending
 
@@ -31,6 +34,36 @@ class Projection:
             flow = is_flow([(seq, fact)])
             self._projector = FlowProjector(self._run) if flow else Projector(self._run)
         return self._projector.advance(seq, fact)
+
+
+async def known_at(store: Store, row: RunRow) -> tuple[list[tuple[int, AnyFact]], set[str]] | None:
+    """A run's facts and the keys of its questions that are answered, as they stood when its row
+    was read; None where the run has moved on so that this is not known, or is deleted."""
+    # What was recorded after the row was read would say more than the row does.
+    facts = [(seq, fact) for seq, fact in await facts_of(store, row.id) if seq <= row.seq]
+    if row.status != "paused":
+        return (facts, set()) if facts else None
+    signals = await store.signals(row.id)
+    now = await store.get(row.id)
+    if now is None or (now.status, now.token) != (row.status, row.token):
+        return None
+    return facts, {signal.key for signal in signals if signal.answer is not None}
+
+
+def blocked(row: RunRow, lacks: str | None, now: int) -> str | None:
+    """What keeps a run from going on that would at `now`, in milliseconds: its last process
+    could not drive it, or none here can, for what it `lacks`."""
+    if row.status == "paused":
+        waits = row.due is None or row.due > now * 1000
+    else:
+        waits = row.status != "queued"
+    return None if waits else row.refused or lacks
+
+
+def check_run_id(run: object) -> None:
+    """Raise RunNotFoundError for what cannot be a run's id."""
+    if not is_id(run):
+        raise RunNotFoundError(run=repr(run)[:80])
 
 
 def pending_calls(run: str, facts: Sequence[tuple[int, AnyFact]]) -> Mapping[str, Pending]:

@@ -12,9 +12,12 @@ from remit.values.results import Pending, Question
 
 
 def answers(
-    run: str, waiting: Mapping[str, Question | Pending], given: Mapping[str, Any]
+    run: str,
+    waiting: Mapping[str, Question | Pending],
+    given: Mapping[str, Any],
+    status: str = "paused",
 ) -> dict[str, Any]:
-    """The values given, by the ids of their questions, as plain data.
+    """The values given, by the ids of their questions, as plain data; `status` is the run's.
 
     Raises ConfigError for no answers at all, NotPausedError for a question that does not wait,
     AnswerRefusedError for a value that does not fit its question's schema: the pause stays.
@@ -28,7 +31,7 @@ def answers(
             asked = [key for key, one in waiting.items() if isinstance(one, Question)]
             raise NotPausedError(
                 run=run,
-                status="paused",
+                status=status,
                 detail=f" on question {id!r}; waiting: {', '.join(asked) or 'none'}",
             )
         found[id] = _checked(run, question, value)

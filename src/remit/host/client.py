@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
@@ -86,7 +85,7 @@ class Client:
             enqueue=start.enqueue,
             base=start.base,
         )
-        made = await _surely(lambda: self._store.create(new))
+        made = await self._surely(lambda: self._store.create(new))
         match made:
             case Busy(live, waiting):
                 raise ThreadBusyError(thread=asked.thread or "", run=live, waiting=waiting)
@@ -105,7 +104,7 @@ class Client:
         """Leave a message for a run, once for each `id`. Raises RunNotFoundError, and
         RunEndedError where nobody will read it any more."""
         body = codec.encode(message)
-        outcome = await _surely(lambda: self._store.send(run, body, id))
+        outcome = await self._surely(lambda: self._store.send(run, body, id))
         match outcome:
             case Over(None):
                 raise RunNotFoundError(run=run)
@@ -122,7 +121,7 @@ class Client:
         """
         bodies = {key: codec.encode(answer) for key, answer in answers.items()}
         delivery = ids.new("answer")
-        outcome = await _surely(lambda: self._store.deliver(run, bodies, delivery))
+        outcome = await self._surely(lambda: self._store.deliver(run, bodies, delivery))
         match outcome:
             case None:
                 raise RunNotFoundError(run=run)
@@ -143,7 +142,7 @@ class Client:
         answer = Answer(value=reason, by=by, at=round(self._clock.wall() * 1000))
         last = finished(cancelled(answer), answer.at)
         body, signal = codec.encode(last), codec.encode(answer)
-        outcome = await _surely(lambda: self._store.cancel(run, body, format_of(last), signal))
+        outcome = await self._surely(lambda: self._store.cancel(run, body, format_of(last), signal))
         match outcome:
             case Over(None):
                 raise RunNotFoundError(run=run)
@@ -157,22 +156,21 @@ class Client:
                 self._worker.notice(run)
                 return "running"
 
+    async def _surely(self, write: Callable[[], Awaitable[T]]) -> T:
+        """What `write` comes to. Where the store fails its outcome is unknown, so it is made
+        again, under the id that it has: what was done already is then found done. Raises
+        StoreError after a few tries."""
+        for pause in _PAUSES:
+            try:
+                return await write()
+            except StoreError as error:
+                _log.warning("a write failed, trying again: %s", error)
+                await self._clock.sleep(pause)
+        return await write()
+
     def _changed(self, run: str) -> None:
         self._bus.publish(run, Hint())
         self._worker.ring()
-
-
-async def _surely(write: Callable[[], Awaitable[T]]) -> T:
-    """What `write` comes to. Where the store fails its outcome is unknown, so it is made again,
-    under the id that it has: what was done already is then found done. Raises StoreError after
-    a few tries."""
-    for pause in _PAUSES:
-        try:
-            return await write()
-        except StoreError as error:
-            _log.warning("a write failed, trying again: %s", error)
-            await asyncio.sleep(pause)
-    return await write()
 
 
 def already_decided(run: str, call: str, by: Caller | None) -> AlreadyDecidedError:

@@ -9,13 +9,14 @@ from remit.host.bus.memory import Hint, MemoryBus, Passing, Recorded
 from remit.kernel.facts import AnyFact, Finished, Paused, decode
 from remit.store.protocol import Store
 from remit.store.records import ENDED, RunRow
+from remit.values.errors import RunNotFoundError
 
 
 async def follow(
     store: Store, bus: MemoryBus, run: str, after: int = 0
 ) -> AsyncIterator[Recorded | Passing]:
     """Every fact of `run` above `after`, in order and once, and what passes in between; ends
-    after the last fact."""
+    after the last fact. Raises RunNotFoundError where it is deleted meanwhile."""
     async with aclosing(_items(store, bus, run, after)) as items:
         async for item in items:
             yield item
@@ -30,9 +31,12 @@ async def _items(
         seq, stale = after, True
         while True:
             if stale:
-                for entry in await store.read(run, seq):
+                entries = await store.read(run, seq)
+                for entry in entries:
                     seq = entry.seq
                     yield Recorded(seq, decode(entry.body))
+                if not entries and await store.get(run) is None:
+                    raise RunNotFoundError(run=run)
                 stale = False
             match await news.get():
                 case Recorded(next_, _) as item if next_ == seq + 1:
@@ -82,8 +86,8 @@ class Watcher:
         self._known: dict[str, tuple[int, str]] = {}
 
     async def look(self, here: Container[str] = ()) -> None:
-        """Compare every run that is read with the store, in one query, and hint at news. Runs
-        that are driven `here` tell theirs themselves."""
+        """Compare every run that is read with the store, in one query, and hint at news; that
+        a run is gone is news too. Runs that are driven `here` tell theirs themselves."""
         watched = [run for run in self._bus.watched() if run not in here]
         if not watched:
             self._known.clear()
@@ -93,6 +97,9 @@ class Watcher:
             self._known,
             {run: (head.seq, head.status) for run, head in heads.items()},
         )
+        for run in watched:
+            if run not in heads:
+                self._bus.publish(run, Hint())
         for run, now in self._known.items():
             if known.get(run) != now and now[0] > self._bus.told(run):
                 self._bus.publish(run, Hint())

@@ -68,19 +68,22 @@ class Lease:
     def __init__(self, clock: Clock, deadline: float = math.inf) -> None:
         self._clock = clock
         self._lost = False
-        self.deadline = deadline
+        self._deadline = deadline
+
+    @property
+    def deadline(self) -> float:
+        """When it ends, in seconds of the clock's steady time."""
+        return -math.inf if self._lost else self._deadline
 
     def renew(self, deadline: float) -> None:
-        """Move the deadline, in seconds of the clock's steady time."""
-        if not self._lost:
-            self.deadline = deadline
+        """Move the deadline; one that is lost stays so, whatever thread renews it meanwhile."""
+        self._deadline = deadline
 
     def lose(self) -> None:
         """End it at once, and for good."""
         self._lost = True
-        self.deadline = -math.inf
 
     def check(self) -> None:
         """Raise LeaseLost once the deadline has passed."""
-        if self._clock.steady() >= self.deadline:
+        if self._lost or self._clock.steady() >= self._deadline:
             raise LeaseLost

@@ -9,12 +9,8 @@ import msgspec
 from remit.kernel.facts import AnyFact, Asked, Unknown
 
 
-class Begin(msgspec.Struct, frozen=True):
-    """Nothing is recorded but the question."""
-
-
-class Resume(msgspec.Struct, frozen=True):
-    """Steps are recorded; they answer from the journal."""
+class GoOn(msgspec.Struct, frozen=True):
+    """The program is driven; the steps that are recorded, if any, answer from the journal."""
 
 
 class GiveUp(msgspec.Struct, frozen=True):
@@ -23,7 +19,7 @@ class GiveUp(msgspec.Struct, frozen=True):
     reason: str
 
 
-def decide(facts: Sequence[AnyFact], deaths: int, limit: int) -> Begin | Resume | GiveUp:
+def decide(facts: Sequence[AnyFact], deaths: int, limit: int) -> GoOn | GiveUp:
     """Whether the run can go on, from its facts and the deaths since the last of them."""
     if deaths >= limit:
         return GiveUp(f"its process died {deaths} times with nothing recorded in between")
@@ -31,4 +27,4 @@ def decide(facts: Sequence[AnyFact], deaths: int, limit: int) -> Begin | Resume 
         return GiveUp("its journal does not begin with what was asked")
     if any(isinstance(fact, Unknown) for fact in facts):
         return GiveUp("its journal holds facts that this version of remit cannot read")
-    return Begin() if len(facts) == 1 else Resume()
+    return GoOn()

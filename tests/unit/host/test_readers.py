@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pytest
 
 from remit.host.bus.memory import Hint, Item, MemoryBus, Passing, Recorded, Subscription
-from remit.host.readers import Watcher, follow
+from remit.host.readers import Watcher, follow, settled
 from remit.kernel.facts import AnyFact, Asked, Finished, Stepped, decode
 from remit.store.protocol import Store
 from remit.store.records import NewRun
 from remit.testing.store_contract.arrange import item, join
 from remit.values import codec
-from remit.values.errors import ConfigError
+from remit.values.errors import ConfigError, RunNotFoundError
 
 FACTS: list[AnyFact] = [
     Asked(at=1, input="?"),
@@ -120,6 +120,26 @@ async def test_a_run_that_is_driven_here_is_not_asked_for(store: Store) -> None:
 
         await watcher.look()
         assert await taken_from(news, 1) == [Hint()]
+
+
+async def test_who_follows_a_run_that_another_process_deletes_is_told(
+    store: Store, other_store: Store
+) -> None:
+    """Whatever its reader waits for: the next fact, or that it settles."""
+    await taken(store)
+    bus, begun = MemoryBus(), asyncio.Event()
+    watcher = Watcher(store, bus)
+    reading = asyncio.create_task(followed(store, bus, begun))
+    waiting = asyncio.create_task(settled(store, bus, "run_1"))
+    await begun.wait()
+    await watcher.look()
+    await other_store.cancel("run_1", codec.encode(FACTS[-1]), codec.FORMAT, b"")
+    assert await other_store.delete_before(2**60) == 1
+
+    await watcher.look()
+    with pytest.raises(RunNotFoundError):
+        await asyncio.wait_for(reading, 5)
+    assert await asyncio.wait_for(waiting, 5) is None
 
 
 async def test_who_comes_after_the_end_is_told_at_once() -> None:

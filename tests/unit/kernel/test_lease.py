@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from contextlib import suppress
 from datetime import timedelta
+from itertools import count
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -62,6 +67,45 @@ def test_a_renewed_lease_goes_on_and_a_lost_one_does_not(clock: ManualClock) -> 
     lease.lose()
     with pytest.raises(LeaseLost):
         lease.check()
+
+
+def test_a_lease_that_is_lost_while_a_thread_renews_it_stays_lost(clock: ManualClock) -> None:
+    """Whatever line of the renewal the thread has come to."""
+    line = 0
+    while (lost := _is_lost(clock, before=line)) is not None:
+        assert lost
+        line += 1
+    assert line
+
+
+def _is_lost(clock: ManualClock, before: int) -> bool | None:
+    """Whether a lease is lost after it was, right before a line of its renewal by a thread; None
+    where the renewal has no such line."""
+    lease, passed = Lease(clock, clock.steady() + 20), count()
+    reached = False
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal reached
+        if frame.f_code is not Lease.renew.__code__:
+            return None
+        if event == "line" and next(passed) == before:
+            reached = True
+            lease.lose()
+        return trace
+
+    def renew() -> None:
+        sys.settrace(trace)
+        lease.renew(clock.steady() + 40)
+
+    thread = threading.Thread(target=renew)
+    thread.start()
+    thread.join()
+    if not reached:
+        return None
+    with suppress(LeaseLost):
+        lease.check()
+        return False
+    return lease.deadline <= clock.steady()
 
 
 def test_no_handler_of_errors_swallows_a_lost_lease() -> None:

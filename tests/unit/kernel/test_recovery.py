@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remit.kernel.facts import AnyFact, Asked, Finished, Paused, Stepped, Unknown, decode
-from remit.kernel.recovery import Begin, GiveUp, Resume, decide
+from remit.kernel.recovery import GiveUp, GoOn, decide
 from remit.values import codec
 from remit.values.identity import Caller
 
@@ -15,8 +15,8 @@ STEP = Stepped(at=2, name="one", value=1)
 
 @pytest.mark.parametrize("deaths", [0, 1, 2])
 def test_a_run_goes_on_after_fewer_deaths_than_the_limit(deaths: int) -> None:
-    assert decide([ASKED], deaths, 3) == Begin()
-    assert decide([ASKED, STEP], deaths, 3) == Resume()
+    assert decide([ASKED], deaths, 3) == GoOn()
+    assert decide([ASKED, STEP], deaths, 3) == GoOn()
 
 
 @pytest.mark.parametrize("deaths", [3, 4])

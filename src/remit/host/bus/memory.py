@@ -106,10 +106,6 @@ class MemoryBus:
             for reader in wanting:
                 reader.put(item)
 
-    def is_read(self, run: str) -> bool:
-        """Whether somebody reads `run`."""
-        return run in self._readers
-
     def told(self, run: str) -> int:
         """The last fact of `run` that its readers were told of here."""
         return self._told.get(run, 0)
