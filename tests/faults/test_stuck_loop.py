@@ -22,17 +22,31 @@ TERMS = LeaseTerms(
 )
 
 
+SHORT = LeaseTerms(
+    lasts=timedelta(seconds=0.4),
+    renew_every=timedelta(seconds=0.1),
+    sweep_every=timedelta(seconds=0.05),
+    grace=timedelta(seconds=0.1),
+)
+
+
 @pytest.mark.slow
-async def test_a_tool_that_blocks_the_loop_keeps_its_lease(address: str) -> None:
+@pytest.mark.parametrize(
+    ("terms", "seconds"), [(TERMS, 3.5), (SHORT, 4.8)], ids=["for-leases", "for-its-timeout"]
+)
+async def test_a_tool_that_blocks_the_loop_keeps_its_lease(
+    address: str, terms: LeaseTerms, seconds: float
+) -> None:
+    """For ten leases, and for as long as its own timeout allows it."""
     blocking = threading.Event()
     entered: list[int] = []
 
     @tool
     async def block() -> str:
-        """Blocks the event loop for several leases."""
+        """Blocks the event loop for many leases."""
         entered.append(1)
         blocking.set()
-        time.sleep(3.5)  # noqa: ASYNC251  # the fault that is tested
+        time.sleep(seconds)  # noqa: ASYNC251  # the fault that is tested
         return "ok"
 
     def agent(script: list[Call | Say]) -> Agent[None, str]:
@@ -40,12 +54,12 @@ async def test_a_tool_that_blocks_the_loop_keeps_its_lease(address: str) -> None
 
     async def live() -> str:
         first = agent([Call("block"), Say("done")])
-        async with App(agents=[first], store=address, lease=TERMS) as app:
+        async with App(agents=[first], store=address, lease=terms) as app:
             return (await app.run("a", "go")).id
 
     run = asyncio.create_task(asyncio.to_thread(asyncio.run, live()))
     await asyncio.to_thread(blocking.wait, 5)
-    async with App(agents=[agent([])], store=address, lease=TERMS) as other:
+    async with App(agents=[agent([])], store=address, lease=terms) as other:
         run_id = await run
         assert (await other.get(run_id)).status == "succeeded"
     store = connect(address, SystemClock())

@@ -82,6 +82,7 @@ class House:
             terms=settings.terms,
             clock=settings.clock,
             deploy=settings.deploy,
+            longest=self._programs.longest,
         )
         self.worker = Worker(place, settings.room)
         self.client = Client(place, self.worker)

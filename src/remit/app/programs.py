@@ -43,6 +43,10 @@ class Programs:
         each = [program.abandoned.left_behind for program in self._all]
         return LeftBehind(sum(left.count for left in each), sum(left.going for left in each))
 
+    def longest(self) -> float:
+        """The longest timeout of the calls and steps that they run now, in seconds."""
+        return max((program.abandoned.longest for program in self._all), default=0.0)
+
     async def close(self, wait: float) -> None:
         """Wait at most so many seconds for what they left running."""
         await asyncio.gather(*(program.abandoned.close(wait) for program in self._all))

@@ -18,13 +18,21 @@ _LEASES = 10
 class Pulse:
     """Watches that the loop renews its lease, and does so for it while it is stuck.
 
-    A loop that is stuck for longer than ten leases is given up: its lease ends, and another
-    process takes its runs. `beat` is called on the thread.
+    A loop that is stuck for longer than ten leases, and for longer than anything that runs in it
+    may take, is given up: its lease ends, and another process takes its runs. `beat` is called
+    on the thread, and so is `longest`, which tells the longest timeout of what runs.
     """
 
-    def __init__(self, heart: Heart, terms: LeaseTerms, beat: Callable[[Heart], None]) -> None:
+    def __init__(
+        self,
+        heart: Heart,
+        terms: LeaseTerms,
+        beat: Callable[[Heart], None],
+        longest: Callable[[], float],
+    ) -> None:
         self._heart = heart
         self._beat = beat
+        self._longest = longest
         self._every = terms.renew_every.total_seconds()
         self._patience = _LEASES * terms.lasts.total_seconds()
         self._felt = time.monotonic()
@@ -43,7 +51,8 @@ class Pulse:
 
     def wanted(self, now: float) -> bool:
         """Whether the loop has been stuck, at `now`, for long enough and not for too long."""
-        return self._every * 1.5 < now - self._felt < self._patience
+        stuck = now - self._felt
+        return self._every * 1.5 < stuck < max(self._patience, self._longest())
 
     def _watch(self) -> None:
         while not self._stopping.wait(self._every / 2):

@@ -68,7 +68,9 @@ class Worker:
             await self.recover()
             chapters += [self._claim_forever, self._beat_forever, self._sweep_forever]
             if type(self._clock) is SystemClock:
-                self._pulse = Pulse(self._store.heart(), self._terms, self._beat_from_thread)
+                self._pulse = Pulse(
+                    self._store.heart(), self._terms, self._beat_from_thread, self._place.longest
+                )
         self._loops = [tasks.create_task(chapter()) for chapter in chapters]
 
     async def drain(self, within: float) -> bool:

@@ -32,7 +32,14 @@ class Abandoned:
     def __init__(self, threads: Threads | None = None) -> None:
         self.threads = threads or Threads()
         self.count = 0
+        self.bounds: dict[object, float] = {}
+        """How many seconds each call that runs may take, where it has a limit."""
         self._left: set[Attempt] = set()
+
+    @property
+    def longest(self) -> float:
+        """The longest timeout of what runs, in seconds; asked from any thread."""
+        return max(list(self.bounds.values()), default=0.0)
 
     @property
     def going(self) -> int:
@@ -59,6 +66,8 @@ class Abandoned:
         is never resumed again and a thread is left behind.
         """
         stopped = False
+        if seconds is not None:
+            self.bounds[attempt] = seconds
         try:
             if await attempt.ends(seconds, clock):
                 return True
@@ -77,6 +86,7 @@ class Abandoned:
                     await attempt.ends(grace, clock)
             raise
         finally:
+            self.bounds.pop(attempt, None)
             if stopped:
                 self._leave(attempt)
 

@@ -79,12 +79,15 @@ class Inside:
         bound = getattr(tx, "set_progress_handler", None)
         if bound is not None:
             bound(self._is_over, _STEPS)
+        if self.tool.seconds is not None:
+            self._abandoned.bounds[self] = self.tool.seconds
         try:
             value = self._variables.run(self.tool.call, self._checked, context)
             outcome = answer(self.tool, value)
         except BaseException as error:
             raise self._undone(error) from error
         finally:
+            self._abandoned.bounds.pop(self, None)
             context.life.end(left_behind=False)
             if bound is not None:
                 bound(None, 0)

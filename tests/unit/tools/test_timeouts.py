@@ -161,3 +161,22 @@ async def test_a_tool_that_swallows_its_timeout_is_left_behind_and_never_resumed
     assert len(answers) == 2
     await asyncio.sleep(0.01)
     assert len(answers) == 2
+
+
+async def test_the_longest_timeout_is_told_of_what_runs() -> None:
+    desk, go = Desk(), asyncio.Event()
+    seen: list[float] = []
+
+    async def wait(number: int) -> str:
+        """Waits."""
+        seen.append(desk.abandoned.longest)
+        if len(seen) == 3:
+            go.set()
+        await go.wait()
+        return "done"
+
+    tools = [tool(wait, timeout=seconds) for seconds in (30, None, 90)]
+    assert desk.abandoned.longest == 0
+    await asyncio.gather(*(desk.run(one, {"number": 1}) for one in tools))
+    assert seen == [90, 90, 90]
+    assert desk.abandoned.longest == 0

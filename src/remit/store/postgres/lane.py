@@ -232,6 +232,8 @@ class Lane:
 
     def _reopen(self) -> None:
         if self._opening is None:
+            # A lane outlives the task that opened the store, so no group can be its parent:
+            # `stop` ends it, and waits for it.
             self._opening = self._loop.create_task(self._open_for_those_who_wait())
             self._opening.add_done_callback(self._opened)
 
