@@ -10,12 +10,14 @@ from functools import partial
 from typing import Any
 
 from remit.flow.shape import MisfitError, Shape
+from remit.kernel.exits import ends_process
 from remit.kernel.program import told_error
 from remit.kernel.run import ActiveRun
 from remit.kernel.scope import Made
 from remit.tools.abandoned import Abandoned
 from remit.tools.function import is_async
 from remit.tools.work import in_task, on_thread
+from remit.values.errors import LetGo
 
 _log = logging.getLogger("remit.flow")
 
@@ -59,7 +61,7 @@ class Making:
 
     def _failed(self, error: BaseException, told: str | None = None) -> Made:
         for leaf in _leaves(error):
-            if not isinstance(leaf, Exception):
+            if isinstance(leaf, LetGo) or ends_process(leaf):
                 raise leaf
         _log.warning("step %s failed", self.name, exc_info=error)
         self.raised = error

@@ -9,6 +9,7 @@ import msgspec
 from remit.flow.run import Engage, Kit, WorkflowRun
 from remit.flow.shape import MisfitError, Shape
 from remit.kernel.course import Course
+from remit.kernel.exits import is_error
 from remit.kernel.program import Outcome, told_error
 from remit.kernel.run import ActiveRun
 from remit.kernel.scope import Scope
@@ -53,7 +54,9 @@ class WorkflowProgram:
             # A task group of the function's own wraps what ends the drive, too.
             scope.close(f"an error: {told_error(group):.300}")
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not is_error(error):
+                raise
             # A record that goes on tells that older code did not come to this error.
             scope.close(f"an error: {told_error(error):.300}")
             raise

@@ -11,6 +11,8 @@ from typing import Any
 from remit.host.bus.memory import Passing
 from remit.host.place import Place
 from remit.kernel import recovery
+from remit.kernel.course import Severed
+from remit.kernel.exits import ends_process
 from remit.kernel.facts import Answered, AnyFact, Received, decode
 from remit.kernel.interrupt import Answer, PauseWanted, Unfit, read_answer
 from remit.kernel.journal import StoredJournal
@@ -55,9 +57,11 @@ class Executor:
         self.on_due: Callable[[float], None] = lambda seconds: None
         """Told in how many seconds the run will be due."""
         self._wall = counted(place.clock, claim.now / 1e6)
+        self.is_ending: Callable[[], bool] = lambda: False
 
     async def execute(self) -> None:
-        """Drive the run until it ends, pauses or is let go. Raises nothing but CancelledError."""
+        """Drive the run until it ends, pauses or is let go. Raises nothing but CancelledError and
+        what ends the process."""
         try:
             await self._live()
         except Leaving:
@@ -104,6 +108,7 @@ class Executor:
             (entry.seq, decode(entry.body)) for entry in await self._store.read(self.claim.run)
         ]
         run = self._run = self._active_run(facts)
+        run.halt.is_ending = self.is_ending
         run.stopping = self._ending or (Leaving if self._draining else None)
         known = [fact for _, fact in facts]
         decision = recovery.decide(known, self.claim.deaths, self._place.terms.max_deaths)
@@ -156,7 +161,9 @@ class Executor:
                 raise error
             # Nobody asked for it. Given back, the run would come to the same place for ever.
             return self._failed(error)
-        if isinstance(error, StoreError | LetGo | KeyboardInterrupt | SystemExit):
+        if isinstance(error, Severed):
+            return self._failed(error.error)
+        if isinstance(error, StoreError | LetGo) or ends_process(error):
             raise error
         return self._failed(error)
 

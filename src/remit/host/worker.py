@@ -50,6 +50,7 @@ class Worker:
         self._drives: set[asyncio.Task[None]] = set()
         self._alarm = math.inf
         self._errands: set[asyncio.Task[None]] = set()
+        self._fatal: set[tuple[str, int]] = set()
 
     @property
     def _id(self) -> str:
@@ -105,9 +106,13 @@ class Worker:
             await self._give_back_the_rest()
 
     async def _give_back_the_rest(self) -> None:
-        """A claim that was under way when its loop was cancelled is known to the store alone."""
+        """A claim that was under way when its loop was cancelled is known to the store alone.
+        A run whose code ended this process is not given back: that counts as a death of it, so
+        that it cannot do so for ever."""
         try:
             for held in await self._store.beat(self._id, 1.0) or ():
+                if (held.run, held.token) in self._fatal:
+                    continue
                 await self._store.release(self._id, held.run, held.token)
         except StoreError as error:
             _log.warning("what this worker still holds could not be given back: %s", error)
@@ -164,7 +169,7 @@ class Worker:
             self._claiming = False
         for claim in claims:
             executor = Executor(self._place, claim, worker, lease, self._tasks)
-            executor.on_due = self._expect_in
+            executor.on_due, executor.is_ending = self._expect_in, self._is_ending
             if self._draining:
                 executor.drain()
             self._active[claim.run] = executor
@@ -172,6 +177,10 @@ class Worker:
             self._drives.add(drive)
             drive.add_done_callback(partial(self._driven, executor))
         return len(claims) == room
+
+    def _is_ending(self) -> bool:
+        """Whether the tasks of this worker are being cancelled, its drives among them."""
+        return any(chapter.cancelling() for chapter in self._loops)
 
     def expect(self) -> None:
         """A run was stored that is not due yet: ask the store, by whose time it will be, when
@@ -214,6 +223,8 @@ class Worker:
 
     def _driven(self, executor: Executor, drive: asyncio.Task[None]) -> None:
         self._drives.discard(drive)
+        if not drive.cancelled() and drive.exception() is not None:
+            self._fatal.add((executor.claim.run, executor.claim.token))
         if self._active.get(executor.claim.run) is executor:
             del self._active[executor.claim.run]
         self.ring()
@@ -308,7 +319,7 @@ class Worker:
             executor = self._active.get(run.run)
             if executor is not None and executor.claim.token == run.token:
                 executor.notice(run.inbox)
-            else:
+            elif (run.run, run.token) not in self._fatal:
                 strangers.add((run.run, run.token))
         if self._claiming:
             strangers = set()

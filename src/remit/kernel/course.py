@@ -10,10 +10,10 @@ from typing import Protocol, TypeVar
 from remit.kernel.difference import Changed, Difference, told_item
 from remit.kernel.facts import Ask, Received
 from remit.kernel.interrupt import PauseWanted
-from remit.kernel.lease import RecordEnds
+from remit.kernel.lease import Leaving, RecordEnds
 from remit.kernel.run import ActiveRun
 from remit.kernel.script import Item, Script
-from remit.values.errors import LetGo, StoreError
+from remit.values.errors import ConfigError, LetGo, StoreError
 
 T = TypeVar("T")
 IN_PLACE_MS = 1000
@@ -22,6 +22,17 @@ IN_PLACE_MS = 1000
 
 class Stranded(LetGo):
     """The run's own store failed."""
+
+
+class Severed(LetGo):
+    """The code around the wait `name` cut it short, which no record can tell."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.error = ConfigError(
+            f"{name!r} was cut short by a timeout or a cancel around it: bound a step with its own"
+            " timeout=, and put none around what waits"
+        )
 
 
 class Place(Protocol):
@@ -76,6 +87,16 @@ class Course:
             for woken in list(self._waits):
                 self._wake(woken)
         return self.ended
+
+    def ending(self) -> LetGo | None:
+        """Why the drive is over or about to end, so that a cancel is no doing of its code."""
+        if self.ended is not None:
+            return self.ended
+        try:
+            self.run.check()
+        except LetGo as why:
+            return why
+        return Leaving() if self.run.halt.is_ending() else None
 
     def differ(self, item: Item, driven: str) -> LetGo:
         """The code came to `driven` where `item` is recorded."""

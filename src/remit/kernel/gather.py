@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from remit.kernel.exits import is_error
 from remit.kernel.lease import Cancelled, LeaseLost
 from remit.kernel.scope import Scope
 from remit.tools.leash import Leash
@@ -117,7 +118,9 @@ async def _awaited(leash: Leash) -> _End:
 async def _end(scope: Scope, branch: Branch) -> _End:
     try:
         value = await branch(scope)
-    except Exception as error:
+    except BaseException as error:
+        if not is_error(error):
+            raise
         scope.close(f"an error in {scope.path.removesuffix('/')}: {error!r:.200}")
         return _End(error=error)
     scope.close(f"the end of {scope.path.removesuffix('/')}")

@@ -6,6 +6,7 @@ and the last fact of a run of its own.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,7 @@ from remit.kernel.interrupt import PauseWanted, Unfit
 from remit.kernel.journal import Hear, Learn, Transact, unheard
 from remit.kernel.program import Outcome, Program, finished, told_error
 from remit.kernel.run import ActiveRun, Surroundings
-from remit.kernel.scope import Made, Scope, given
+from remit.kernel.scope import CUT, Made, Scope, given
 from remit.kernel.work import Make
 from remit.values import codec
 from remit.values.errors import ConfigError, StoreError
@@ -141,9 +142,10 @@ def _step(asked: Asked, name: str, fact: Stepped) -> AnyFact:
             by=asked.by,
             at=fact.at,
         )
-    if name == _END and fact.error is None:
-        outcome = codec.convert(fact.value, Outcome)
-        return finished(outcome, fact.at)
+    if name == _END:
+        failed = fact.error is not None
+        outcome = Outcome(status="failed", error=fact.error) if failed else None
+        return finished(outcome or codec.convert(fact.value, Outcome), fact.at)
     return replace(fact, name=name)
 
 
@@ -219,11 +221,16 @@ async def _end(
         try:
             return Made(await program.drive(inner)), None
         except PauseWanted as wanted:
-            await _wait(scope, name, wanted, inner)
+            wants = wanted
         except StoreError:
             raise
+        except asyncio.CancelledError:
+            if not scope.is_cut():
+                raise
+            return Made(error=CUT), None
         except Exception as error:
             return Made(error=told_error(error)), error
+        await _wait(scope, name, wants, inner)
 
 
 async def _wait(scope: Scope, name: str, wanted: PauseWanted, inner: ActiveRun) -> None:

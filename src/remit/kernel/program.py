@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Protocol
 
 import msgspec
@@ -43,6 +44,21 @@ def told_error(error: BaseException) -> str:
     except Exception:
         text = "its message could not be read"
     return f"{type(error).__name__}: {text}"[:2000]
+
+
+async def driven_apart(program: Program, run: ActiveRun) -> Outcome | BaseException:
+    """What driving `program` gave or raised, in a task of its own: a cancel that it raised itself
+    is given back like any other error, and one that is meant for the caller is raised."""
+
+    async def drive() -> Outcome | BaseException:
+        try:
+            return await program.drive(run)
+        except BaseException as error:
+            return error
+
+    async with asyncio.TaskGroup() as tasks:
+        driving = tasks.create_task(drive())
+    return driving.result()
 
 
 class Program(Protocol):

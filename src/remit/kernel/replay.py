@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from remit.kernel.difference import Changed, Difference, told
+from remit.kernel.exits import ends_process
 from remit.kernel.facts import (
     Answered,
     AnyFact,
@@ -21,7 +20,7 @@ from remit.kernel.facts import (
 from remit.kernel.interrupt import PauseWanted
 from remit.kernel.journal import Hear, unheard
 from remit.kernel.lease import Lease, RecordEnds
-from remit.kernel.program import GIVEN_UP, Outcome, Program, told_error
+from remit.kernel.program import GIVEN_UP, Outcome, Program, driven_apart, told_error
 from remit.kernel.run import ActiveRun, Lineage, Surroundings, Tenure, no_lineage
 from remit.values import codec
 from remit.values.errors import LetGo
@@ -186,16 +185,19 @@ class _Replay:
 
     async def _drive(self) -> Difference | bool:
         """Drive once: a difference, or whether the record is at its end."""
-        try:
-            outcome = await self._program.drive(self._run)
-        except PauseWanted as wanted:
-            return await self._paused(wanted)
-        except RecordEnds as end:
-            missing = [name for name in self._asked if self._run.recorded(name) is None]
-            return self._compare_end(min(missing, default=end.name))
-        except Exception as error:
-            return await self._ended(None, told_error(error))
-        return await self._ended(outcome, None)
+        outcome = await driven_apart(self._program, self._run)
+        match outcome:
+            case PauseWanted():
+                return await self._paused(outcome)
+            case RecordEnds():
+                missing = [name for name in self._asked if self._run.recorded(name) is None]
+                return self._compare_end(min(missing, default=outcome.name))
+            case Outcome():
+                return await self._ended(outcome, None)
+            case _ if isinstance(outcome, LetGo) or ends_process(outcome):
+                raise outcome
+            case _:
+                return await self._ended(None, told_error(outcome))
 
     async def _paused(self, wanted: PauseWanted) -> Difference | bool:
         last = self._facts[-1]
@@ -302,7 +304,7 @@ def _told_end(end: Outcome | Finished) -> str:
     if end.error is not None:
         text += f", {end.error:.300}"
     if end.output is not None:
-        text += f", {msgspec.json.encode(_plain(end.output)).decode(errors='replace'):.300}"
+        text += f", {codec.encode(_plain(end.output)).decode(errors='replace'):.300}"
     return text
 
 

@@ -29,6 +29,11 @@ def _unseen(event: Any) -> None:
     """Nobody watches."""
 
 
+def _never() -> bool:
+    """Nothing is known of an end."""
+    return False
+
+
 def _silent() -> None:
     """Nobody waits for news."""
 
@@ -58,11 +63,13 @@ class Past(Protocol):
 class Halt:
     """Why no step may begin, and what is left behind: one for a run and all scopes in it."""
 
-    __slots__ = ("left_behind", "why")
+    __slots__ = ("is_ending", "left_behind", "why")
 
     def __init__(self) -> None:
         self.why: type[LetGo] | None = None
         self.left_behind = False
+        self.is_ending: Callable[[], bool] = _never
+        """Whether everything here is being cancelled, which is told to no run by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,16 @@ from typing import Any
 
 import msgspec
 
-from remit.kernel.course import Course, Wants
+from remit.kernel.course import Course, Severed, Wants
 from remit.kernel.difference import told
-from remit.kernel.facts import Answered, Ask, Received, Stepped
-from remit.kernel.run import ActiveRun
+from remit.kernel.facts import Answered, AnyFact, Ask, Received, Stepped
 from remit.kernel.script import Item
 from remit.values import codec
 from remit.values.errors import ConfigError, LetGo
 from remit.values.results import Question
+
+CUT = "it was cut short by a timeout or a cancel around it: bound it with timeout= instead"
+"""Why a step failed that the code around it cut."""
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -223,37 +225,87 @@ class Scope:
         with self.doing(name):
             await self.course.check_frontier(name)
             try:
-                if self._is_first and longest is not None:
-                    await run.outwait(max(longest, run.tenure.grace))
-                self._is_first = False
-                fact = await _recorded(run, name, digest, make)
+                made, took = await self._outcome(make, longest)
+                fact = Stepped(
+                    name=name,
+                    value=made.value,
+                    error=made.error,
+                    digest=digest,
+                    took=took,
+                    at=run.now(),
+                )
+                await self._record(fact)
             except LetGo as why:
                 raise self.course.end(why) from None
         self.course.check()
         return fact
 
+    async def _outcome(
+        self, make: Callable[[], Awaitable[Made]], longest: float | None
+    ) -> tuple[Made, int]:
+        """What `make` came to, and how many milliseconds it took. What the code around cut short
+        has failed, live as on replay."""
+        run = self.course.run
+        began = run.clock.steady()
+        try:
+            if self._is_first and longest is not None:
+                await run.outwait(max(longest, run.tenure.grace))
+            self._is_first = False
+            began = run.clock.steady()
+            made = await make()
+        except asyncio.CancelledError:
+            if not self.is_cut():
+                raise
+            made = Made(error=CUT)
+        return made, round((run.clock.steady() - began) * 1000)
+
+    async def _record(self, fact: Stepped) -> None:
+        """Record it. Where the code around cuts that short, it is recorded nevertheless, and so
+        must be waited for: the code may not go on as if it were not there."""
+        loop, run = asyncio.get_running_loop(), self.course.run
+        stored: asyncio.Future[None] | None = None
+
+        def hear(seq: int, fact: AnyFact) -> None:
+            if stored is not None and not stored.done():
+                stored.set_result(None)
+
+        try:
+            await run.record(fact, hear)
+            return
+        except asyncio.CancelledError:
+            if not self.is_cut():
+                raise
+        while run.recorded(fact.name) is None:
+            stored = loop.create_future()
+            try:
+                await stored
+            except asyncio.CancelledError:
+                if not self.is_cut():
+                    raise
+
+    def is_cut(self) -> bool:
+        """Whether a cancel that came here is the doing of the code in this scope, such as a timeout
+        around a step: neither the end of the drive, nor that of a scope around."""
+        above = self._above
+        while above is not None:
+            if above._owner is not None and above._owner.cancelling():
+                return False
+            above = above._above
+        return self.course.ending() is None
+
     @contextmanager
     def doing(self, name: str) -> Iterator[None]:
-        """While it lasts, no step may begin here."""
+        """While it lasts, no step may begin here. Code that cuts it short ends the drive."""
         before, self._under_way = self._under_way, name
         try:
             yield
+        except asyncio.CancelledError:
+            why = self.course.end(self.course.ending() or Severed(name))
+            if isinstance(why, Severed):
+                raise why from None
+            raise
         finally:
             self._under_way = before
-
-
-async def _recorded(
-    run: ActiveRun, name: str, digest: str | None, make: Callable[[], Awaitable[Made]]
-) -> Stepped:
-    """Make a step and record it."""
-    began = run.clock.steady()
-    made = await make()
-    took = round((run.clock.steady() - began) * 1000)
-    fact = Stepped(
-        name=name, value=made.value, error=made.error, digest=digest, took=took, at=run.now()
-    )
-    await run.record(fact)
-    return fact
 
 
 def _stepped(item: Item) -> Stepped:
