@@ -239,11 +239,24 @@ class BaseAtTheStart(MemoryStore):
     """Pins the base of a run that waits when it is made, not when its turn comes."""
 
     async def create(self, new: NewRun) -> Created | Existing | Busy:
+        outcome = await super().create(new)
         thread = self._runs.threads.get(new.thread or "")
-        if thread is not None and thread.head is not None and new.base is None:
+        waiting = thread.waiting.get(new.id) if thread is not None else None
+        if thread is not None and thread.head is not None and waiting is not None:
             head = self._runs.by_id[thread.head]
-            new = msgspec.structs.replace(new, base=Base(head.id, len(head.entries)))
-        return await super().create(new)
+            waiting.base = Base(head.id, len(head.entries))
+        return outcome
+
+
+class ForkOnAnyThread(MemoryStore):
+    """Lets a fork wait its turn like any other run, on a thread that says something else."""
+
+    async def create(self, new: NewRun) -> Created | Existing | Busy:
+        outcome = await super().create(msgspec.structs.replace(new, base=None))
+        made = self._runs.by_id.get(new.id)
+        if made is not None and new.base is not None:
+            made.base = new.base
+        return outcome
 
 
 class PurseBroken(MemoryStore):

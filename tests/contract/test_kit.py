@@ -43,6 +43,9 @@ BROKEN = {
     "KeyInTwoSteps": ["starts_side_by_side_under_a_key_make_one_run"],
     "EnqueueInTwoSteps": ["finish_against_enqueue_strands_no_run"],
     "BaseAtTheStart": ["a_base_is_pinned_when_its_turn_comes"],
+    "ForkOnAnyThread": [
+        "a_fork_takes_no_thread_that_had_a_run",
+    ],
     "SettledTooLate": [
         "a_settlement_belongs_to_the_day_of_its_hold",
         "a_settlement_leaves_a_window_with_its_hold",

@@ -142,6 +142,36 @@ async def test_what_cannot_be_forked_is_refused(store: Store, clock: ManualClock
         assert len(await app.runs()) == 2
 
 
+@pytest.mark.parametrize("if_busy", ["reject", "enqueue", "cancel"])
+async def test_a_fork_leaves_a_thread_alone_on_which_a_run_goes_on(
+    store: Store, clock: ManualClock, if_busy: Any
+) -> None:
+    model = ScriptedModel([*SCRIPT, Call("pay_out", amount=5)])
+    async with app_of(clerk(model, Desk().tools()), store, clock) as app:
+        run = await ended(app, await app.start("clerk", "How many?"))
+        live = await ended(app, await app.start("clerk", "Pay", thread="t_1"))
+        assert live.status == "paused"
+
+        with pytest.raises(ConfigError, match=live.id):
+            await app.fork(run.id, message="x", thread="t_1", if_busy=if_busy)
+
+        assert await app.get(live.id) == live
+        assert len(await app.runs()) == 2
+
+
+async def test_a_fork_with_a_key_is_found_again_on_its_thread(
+    store: Store, clock: ManualClock
+) -> None:
+    model = ScriptedModel([*SCRIPT, Say("Four.")])
+    async with app_of(clerk(model, Desk().tools()), store, clock) as app:
+        run = await ended(app, await app.start("clerk", "How many?"))
+        forks = []
+        for _ in range(2):
+            fork = await app.fork(run.id, message="Sure?", thread="t_2", key="k")
+            forks.append((await ended(app, fork)).id)
+        assert forks[0] == forks[1]
+
+
 async def test_a_key_stands_for_one_point_of_a_fork(store: Store, clock: ManualClock) -> None:
     model = cut_short(SCRIPT)
     async with app_of(clerk(model, Desk().tools()), store, clock) as app:

@@ -63,7 +63,7 @@ def test_both_sql_stores_use_the_same_names() -> None:
     # SQLite does one thing after the other, where PostgreSQL does it for many at once.
     assert theirs - ours == {
         *("run_no", "take_thread", "take_place", "count_waiting"),  # make_run
-        *("start_key", "make_start_key", "thread_live"),  # make_run and not_made
+        *("start_key", "make_start_key", "thread_taken"),  # make_run and not_made
         *("pause", "count_needs", "requeue", "finish", "write_entry"),  # move
         "free_thread",  # hand_on
         "note_answers",  # answer

@@ -195,7 +195,8 @@ class App:
         Turns are counted from 0; without `after_turn` it is the last. The new run is for the same
         user and tenant unless told, has a budget and idempotency keys of its own, and sees what
         was said until then, and `message` after it. `agent` and `model` take the places of those
-        that the run had. A `thread` must be new. Raises ConfigError and RunNotFoundError.
+        that the run had. A `thread` must be new, whatever `if_busy` says. Raises ConfigError,
+        RunNotFoundError and StartKeyError.
         """
         house, row = self._open(), await self._row(run)
         found = self._members.agent(row.program.partition("@")[0] if agent is None else agent)
@@ -203,9 +204,7 @@ class App:
         options.setdefault("user", row.user)
         options.setdefault("tenant", row.tenant)
         starting = Starting(**options)
-        return await begin(
-            house, starting, await fork.start(house.store, found, starting, self._open().now())
-        )
+        return await fork.begin(house, found, starting, self._open().now())
 
     async def replay(self, run: str) -> Difference | None:
         """Drive what is recorded of a run again, with no model and no tool: the first place where

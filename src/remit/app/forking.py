@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from remit.agent.parts import Content, check_accepted, user_message
 from remit.agent.state import AgentInput, AgentState
+from remit.app.house import House
 from remit.app.roster import AnyAgent, key_of, thread_name
 from remit.app.starting import Starting
 from remit.host.client import Start
@@ -14,7 +15,7 @@ from remit.host.readers import facts_of
 from remit.kernel.facts import AnyFact
 from remit.store.protocol import Store
 from remit.store.records import Base
-from remit.values.errors import ConfigError
+from remit.values.errors import ConfigError, ThreadBusyError
 
 _FORMAT = 2
 """The oldest format of entries whose readers know forks."""
@@ -33,9 +34,18 @@ class Fork:
     message: Content | None
     model: str | None
 
-    async def start(self, store: Store, agent: AnyAgent, starting: Starting, at: int) -> Start:
-        """What the store is to make, as a run of `agent`. Raises ConfigError where that cannot
-        be: no such turn, nothing to answer, a thread that is not new, a model without rates."""
+    async def begin(self, house: House, agent: AnyAgent, starting: Starting, at: int) -> str:
+        """Make the fork, as a run of `agent`; its id. Raises ConfigError where that cannot be: no
+        such turn, nothing to answer, a thread that is not new, a model without rates."""
+        start = await self._start(house.store, agent, starting, at)
+        try:
+            return await house.client.submit(start)
+        except ThreadBusyError as busy:
+            raise ConfigError(
+                f"a fork needs a thread of its own, and {busy.thread!r} has run {busy.run}"
+            ) from None
+
+    async def _start(self, store: Store, agent: AnyAgent, starting: Starting, at: int) -> Start:
         message = None if self.message is None else user_message(self.message)
         if self.model is not None:
             agent.replace(model=self.model).plan(frozenset())
@@ -43,9 +53,6 @@ class Fork:
             model = agent if self.model is None else agent.replace(model=self.model)
             check_accepted(model.card, [message])
         seq = fork_point(self.run, await facts_of(store, self.run), self.after_turn, message)
-        thread = starting.thread_key(thread_name(agent))
-        if thread is not None and await store.thread_head(thread) is not None:
-            raise ConfigError(f"a fork needs a thread of its own, and {starting.thread!r} is taken")
         asked = starting.asked(AgentInput(message=message, fork=self.run, model=self.model), at)
         base = Base(self.run, seq)
         return starting.start(key_of(agent), asked, thread_name(agent), base=base, format=_FORMAT)

@@ -65,7 +65,9 @@ class Store(Protocol):
 
         The same id twice is one run. A start key that is taken makes nothing, also where its run
         was deleted. While another run is live on its thread it waits behind those that wait
-        already, where it may. The run's base is pinned when its turn comes.
+        already, where it may. The run's base is pinned when its turn comes. One that brings a
+        base begins a thread: where the thread has a live run, or else a newest ended one, it is
+        `Busy` with that, and never waits.
         """
         ...
 

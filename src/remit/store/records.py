@@ -51,8 +51,9 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
 
     With `key` it is made once, for as long as the store lives. `due` is the wall time before
     which it is not claimed. On a busy thread it is refused, or with `enqueue` waits its turn
-    behind at most that many others. `base` is what a fork builds on; without it the run builds
-    on its thread's newest ended run as that is when its turn comes.
+    behind at most that many others. `base` is what a fork builds on, on a thread that nobody has
+    used; without it the run builds on its thread's newest ended run as that is when its turn
+    comes.
     """
 
     id: str
@@ -197,7 +198,8 @@ class Existing(msgspec.Struct, frozen=True):
 
 
 class Busy(msgspec.Struct, frozen=True):
-    """Nothing was made: `run` is live on the thread, and `waiting` others wait behind it."""
+    """Nothing was made: `run` is live on the thread, and `waiting` others wait behind it. To a run
+    that brings a base, `run` may also be the newest that ended there."""
 
     run: str
     waiting: int = 0

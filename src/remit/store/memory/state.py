@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from remit.store.records import Base, Entry, RunRow, Signal, Status
+from remit.store.records import Base, Entry, NewRun, RunRow, Signal, Status
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +72,12 @@ class Thread:
     live: str | None = None
     head: str | None = None
     waiting: dict[str, StoredRun] = field(default_factory=dict)
+
+    def taken(self, new: NewRun) -> str | None:
+        """The run for whose sake `new` can neither begin here nor wait; None if it can."""
+        if new.base is not None:
+            return self.live or self.head
+        return self.live if len(self.waiting) >= (new.enqueue or 0) else None
 
     @property
     def empty(self) -> bool:

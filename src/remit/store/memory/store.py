@@ -86,8 +86,8 @@ class MemoryStore:
         if new.key is not None and new.key.key in self._keys:
             return self._existing(new.key)
         thread = self._runs.threads.get(new.thread) if new.thread is not None else None
-        if thread and thread.live is not None and len(thread.waiting) >= (new.enqueue or 0):
-            return Busy(thread.live, len(thread.waiting))
+        if thread is not None and (taken := thread.taken(new)) is not None:
+            return Busy(taken, len(thread.waiting))
         if new.key is not None:
             self._keys[new.key.key] = new.id, new.key.digest
         self._runs.make(new)

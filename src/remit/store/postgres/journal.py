@@ -117,8 +117,8 @@ def _create(script: Script, round: Sequence[tuple[int, NewRun]], outcomes: Made)
     )
 
     def heard(rows: Rows) -> None:
-        for place, run, other, live, waiting in rows:
-            made = Busy(live, waiting) if run is None else Existing(run, other)
+        for place, run, other, taken, waiting in rows:
+            made = Busy(taken, waiting) if run is None else Existing(run, other)
             outcomes[round[place - 1][0]] = made
 
     if any(new.thread is not None or new.key is not None for new in news):

@@ -16,7 +16,8 @@ SELECT pg_advisory_xact_lock(number) FROM (
 SELECT no FROM runs WHERE id = ANY(:runs::text[]) ORDER BY id FOR KEY SHARE;
 
 -- The same id twice is one run, and so is the same key. On a thread that is not free it waits,
--- where few enough do, or is not made. The base is pinned when its turn comes, unless it has one.
+-- where few enough do, or is not made. The base is pinned when its turn comes; what brings one
+-- begins a thread, and takes none that had a run.
 -- name: make_run
 WITH item AS (
   SELECT * FROM unnest(:runs::text[], :tenants::text[], :users::text[], :programs::text[],
@@ -29,9 +30,10 @@ WITH item AS (
     CASE WHEN threads.live IS NOT NULL THEN threads.next_no END AS no
   FROM item LEFT JOIN threads ON threads.key = item.thread
   WHERE NOT EXISTS (SELECT FROM start_keys WHERE start_keys.key = item.key)
-    AND (threads.live IS NULL OR item.enqueue > (
+    AND (threads.live IS NULL OR item.base IS NULL AND item.enqueue > (
       SELECT count(*) FROM runs
       WHERE runs.thread = item.thread AND status = 'queued' AND due IS NULL))
+    AND (threads.head_run IS NULL OR item.base IS NULL)
 ), made AS (
   INSERT INTO runs(id, tenant, usr, program, thread, thread_no, base_run, base_seq, status, seq,
     due, format, created)
@@ -56,9 +58,10 @@ WITH item AS (
 INSERT INTO entries(run, seq, token, format, body)
 SELECT made.no, 1, 0, item.format, item.body FROM made JOIN item ON item.id = made.id;
 
--- Whose run is not there is told which has its key, or which lives on its thread.
+-- Whose run is not there is told which has its key, or which has its thread.
 -- name: not_made
-SELECT item.ord, start_keys.run, start_keys.digest <> item.digest, threads.live,
+SELECT item.ord, start_keys.run, start_keys.digest <> item.digest,
+  coalesce(threads.live, threads.head_run),
   (SELECT count(*) FROM runs
     WHERE runs.thread = item.thread AND status = 'queued' AND due IS NULL)
 FROM unnest(:runs::text[], :keys::bytea[], :digests::bytea[], :threads::bytea[])

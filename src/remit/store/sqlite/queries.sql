@@ -14,14 +14,16 @@ SELECT run, digest FROM start_keys WHERE key = :key;
 -- name: make_start_key
 INSERT INTO start_keys(key, run, digest, at) VALUES (:key, :run, :digest, :wall);
 
--- Two starts race for the thread: the condition lets one through and tells it the pinned base.
+-- Two starts race for the thread: the condition lets one through and tells it the pinned base. What
+-- brings a base of its own begins a thread, and takes none that had a run.
 -- name: take_thread
-UPDATE threads SET live = :run WHERE key = :thread AND live IS NULL
+UPDATE threads SET live = :run
+WHERE key = :thread AND live IS NULL AND (head_run IS NULL OR NOT :begins)
 RETURNING head_run, (SELECT seq FROM runs WHERE id = head_run);
 
 -- Who lost the race is told to whom.
--- name: thread_live
-SELECT live FROM threads WHERE key = :thread;
+-- name: thread_taken
+SELECT coalesce(live, head_run) FROM threads WHERE key = :thread;
 
 -- Who lost the race may wait, unless as many wait already as it allows.
 -- name: count_waiting

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
 from remit.store.protocol import Store
-from remit.store.records import Base, Created
+from remit.store.records import Base, Busy, Created, Existing, StartKey
 from remit.testing.store_contract.arrange import (
     a_run,
+    cancelled,
     claim,
     due,
     ended,
@@ -68,28 +73,50 @@ class ForkLaws:
         assert await store.thread_head("t") == base
         assert (await row(store, await queued(store, thread="t"))).base == Base(base, 2)
 
-    async def test_a_base_that_was_named_comes_before_the_threads_own(self, store: Store) -> None:
-        first, _ = [await ended(store, thread="t") for _ in range(2)]
-
-        back = await held(store, thread="t", base=Base(first, 2))
-
-        assert await store.lineage(back.run) == [await store.read(first)]
-        await finish(store, back)
-        after = await queued(store, thread="t")
-        assert (await row(store, after)).base == Base(back.run, 2)
-        assert await store.lineage(after) == [await store.read(first), await store.read(back.run)]
-
-    async def test_a_fork_that_waits_keeps_its_base(self, store: Store) -> None:
+    @pytest.mark.parametrize("enqueue", [None, 5])
+    async def test_a_fork_takes_no_thread_that_had_a_run(
+        self, store: Store, enqueue: int | None
+    ) -> None:
         base = await ended(store)
-        live = await held(store, thread="t")
-        fork = await queued(store, thread="t", enqueue=1, base=Base(base, 1))
-        assert (await row(store, fork)).base == Base(base, 1)
+        fork = a_run("fork", thread="t", base=Base(base, 1), enqueue=enqueue)
 
-        await finish(store, live)
+        had = await held(store, thread="t")
+        live = await store.create(fork)
+        await queued(store, "next", thread="t", enqueue=1)
+        waited_for = await store.create(fork)
+        await finish(store, had)
+        handed_on = await store.create(fork)
+        await cancelled(store, "next")
+        over = await store.create(fork)
 
-        assert (await row(store, fork)).base == Base(base, 1)
-        assert await due(store) == [fork]
-        assert [len(journal) for journal in await store.lineage(fork)] == [1]
+        assert [live, waited_for] == [Busy(had.run), Busy(had.run, 1)]
+        assert [handed_on, over] == [Busy("next"), Busy("next")]
+        assert await store.get("fork") is None
+        assert await store.thread_head("t") == "next"
+
+    async def test_a_fork_that_was_refused_uses_up_no_key(self, store: Store) -> None:
+        base = await ended(store)
+        await queued(store, "live", thread="t")
+        fork = {"key": StartKey("k", b"fork"), "base": Base(base, 1)}
+
+        assert await store.create(a_run("refused", thread="t", **fork)) == Busy("live")
+
+        assert await store.create(a_run("fork", thread="own", **fork)) == Created()
+        again = await store.create(a_run("again", thread="own", **fork))
+        assert again == Existing("fork")
+
+    async def test_a_fork_and_a_start_side_by_side_one_wins(
+        self, store: Store, other_store: Store
+    ) -> None:
+        base = await ended(store)
+        for number in range(20):
+            thread = f"t{number}"
+            fork = a_run(f"fork{number}", thread=thread, base=Base(base, 1), enqueue=1)
+            start = a_run(f"start{number}", thread=thread)
+
+            made = await asyncio.gather(store.create(fork), other_store.create(start))
+
+            assert sorted(map(type, made), key=str) == [Busy, Created]
 
     async def test_the_next_run_builds_on_all_that_its_head_wrote(self, store: Store) -> None:
         had = await held(store, thread="t")

@@ -155,20 +155,6 @@ class DeletionLaws:
         assert await delete_all(store, now(clock)) == 3
         assert await store.get(third) is None
 
-    async def test_what_a_thread_forked_away_from_may_go(
-        self, store: Store, clock: ManualClock
-    ) -> None:
-        first, second = [await ended(store, thread="t") for _ in range(2)]
-        clock.advance(1)
-        when = now(clock)
-        fork = await ended(store, thread="t", base=Base(first, 2))
-
-        assert await delete_all(store, when) == 1
-
-        assert await left(store) == [first, fork]
-        assert await store.get(second) is None
-        assert await store.thread_head("t") == fork
-
     async def test_deletions_side_by_side_delete_each_run_once(
         self, store: Store, other_store: Store, clock: ManualClock
     ) -> None:

@@ -26,7 +26,7 @@ def place(db: sqlite3.Connection, now: Moment, new: NewRun) -> Place | Busy:
     if new.thread is None:
         return Place(None, None, now.wall if new.due is None else new.due, new.base)
     thread = pack(new.thread)
-    wish = {"thread": thread, "run": new.id}
+    wish = {"thread": thread, "run": new.id, "begins": new.base is not None}
     db.execute(SQL["make_thread"], wish)
     taken = db.execute(SQL["take_thread"], wish).fetchone()
     if taken is not None:
@@ -34,11 +34,11 @@ def place(db: sqlite3.Connection, now: Moment, new: NewRun) -> Place | Busy:
         base = None if head is None else Base(head, seq)
         return Place(thread, None, now.wall, new.base or base)
     (waiting,) = db.execute(SQL["count_waiting"], wish).fetchone()
-    if waiting >= (new.enqueue or 0):
-        (live,) = db.execute(SQL["thread_live"], wish).fetchone()
-        return Busy(live, waiting)
+    if new.base is not None or waiting >= (new.enqueue or 0):
+        (run,) = db.execute(SQL["thread_taken"], wish).fetchone()
+        return Busy(run, waiting)
     (no,) = db.execute(SQL["take_place"], wish).fetchone()
-    return Place(thread, no, None, new.base)
+    return Place(thread, no, None, None)
 
 
 def free(db: sqlite3.Connection, now: Moment, run: str) -> None:
