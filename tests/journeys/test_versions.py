@@ -69,18 +69,21 @@ async def test_a_refused_run_is_left_to_other_code(store: Store, clock: ManualCl
         assert (done.text, done.blocked_reason) == ("Driven.", None)
 
 
-async def test_a_renamed_agent_keeps_its_runs_and_its_threads(
+async def test_a_renamed_agent_keeps_its_runs_threads_and_start_keys(
     store: Store, clock: ManualClock
 ) -> None:
     before = clerk(cut_short([Say("a"), Call("pay_out", amount=5), Say("b")]), Desk().tools())
     async with app_of(before, store, clock) as app:
-        await ended(app, await app.start("clerk", "1", thread="t", user="u"))
+        first = await app.start("clerk", "1", thread="t", user="u", key="hook")
+        await ended(app, first)
         old = await ended(app, await app.start("clerk", "2", user="u"))
     model = ScriptedModel([Say("b"), Say("c")])
     after = clerk(model, Desk().tools(), name="advisor", aliases=["clerk"])
     async with app_of(after, store, clock) as app:
         await app.decide(old.id, approve=[old.pending[0].id], by=STAFF)
         assert (await ended(app, old.id)).text == "b"
+        again = await app.start("advisor", "1", thread="t", user="u", key="hook")
+        assert again == first
         await ended(app, await app.start("advisor", "3", thread="t", user="u"))
         said = [message.text for message in await app.history("advisor", "t", user="u")]
         assert said == ["1", "a", "3", "c"]

@@ -17,6 +17,7 @@ from remit.store.records import ENDED, Base, Query, StartKey
 from remit.values import codec
 from remit.values.errors import ConfigError, ThreadBusyError, UserIdError
 from remit.values.identity import Caller, is_id
+from remit.values.moment import microseconds
 
 IfBusy = Literal["reject", "enqueue", "cancel"]
 WAITING = 100
@@ -30,7 +31,8 @@ class StartOptions(TypedDict, total=False):
 
     `user`, `tenant`: the app's own ids of whom it is for. `thread`: the conversation that it goes
     on with. `by`: who asks. `key`: what makes the start happen once, for each user, tenant and
-    agent; up to 200 characters. `at`: an aware time before which it does not begin. `if_busy`:
+    agent; up to 200 characters. `at`: an aware time, up to the year 9000, before which it does
+    not begin. `if_busy`:
     what happens while another run of the thread goes on: it is refused, waits its turn behind it
     (up to 100 do), or waits while the other is cancelled.
     """
@@ -94,13 +96,14 @@ class Starting:
         base: Base | None = None,
         format: int = 1,
     ) -> Start:
-        """What the store is to make. `thread_name` is that of the agent in the thread's key."""
+        """What the store is to make. `thread_name` is the agent's in the keys of its threads
+        and starts, whatever it is called today."""
         return Start(
             program=program,
             asked=asked,
             thread=self._whole(thread_name, self.thread),
-            key=self._start_key(program.partition("@")[0], asked, base),
-            due=None if self.at is None else round(self.at.timestamp() * 1e6),
+            key=self._start_key(thread_name, asked, base),
+            due=None if self.at is None else microseconds(self.at, "at"),
             enqueue=None if self.if_busy == "reject" else WAITING,
             base=base,
             format=format,
@@ -131,10 +134,7 @@ class Starting:
     def _check_time(self) -> None:
         if self.at is None:
             return
-        if not isinstance(self.at, datetime) or self.at.utcoffset() is None:
-            raise ConfigError(
-                f"at must be an aware datetime, like datetime.now(UTC) + …, not {self.at!r:.80}"
-            )
+        microseconds(self.at, "at")
         if self.thread is not None:
             raise ConfigError(
                 "a run on a thread begins when its turn comes: leave at= or thread= out"
