@@ -122,6 +122,7 @@ async def test_what_cannot_be_started_is_refused(store: Store, clock: ManualCloc
     async with app_of(clerk([]), store, clock, work=False) as app:
         wrong: list[dict[str, Any]] = [
             {"key": ""},
+            {"at": datetime.max.replace(tzinfo=UTC)},
             {"key": "k" * 201},
             {"key": "a\nb"},
             {"key": 7},

@@ -241,7 +241,7 @@ async def test_times_without_a_zone_and_durations_of_the_past_are_refused(
     @workflow
     async def sleeper(run: WorkflowRun, input: None) -> list[str]:
         told = []
-        for wait in (-1.0, float("nan"), datetime(2026, 1, 1)):
+        for wait in (-1.0, float("nan"), datetime(2026, 1, 1), datetime.max.replace(tzinfo=UTC)):
             try:
                 if isinstance(wait, datetime):
                     await run.sleep_until(wait)
@@ -254,8 +254,9 @@ async def test_times_without_a_zone_and_durations_of_the_past_are_refused(
 
     async with hosting(store, clock, sleeper) as flows:
         ended = await flows.ended(await flows.start(sleeper))
-    assert len(ended.output) == 3
+    assert len(ended.output) == 4
     assert "time zone" in ended.output[2]
+    assert "9000" in ended.output[3]
 
 
 async def test_a_step_past_its_timeout_fails_and_its_thread_is_left(

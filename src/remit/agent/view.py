@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from remit.agent.state import derive
 from remit.kernel.facts import AnyFact, Asked
+from remit.values.moment import moment
 from remit.values.results import Run, Status
 
 
@@ -73,11 +73,7 @@ def _outline(row: Row) -> dict[str, Any]:
         "user": row.user,
         "tenant": row.tenant,
         "thread": row.thread.rpartition("/")[2] if row.thread else None,
-        "created": _time(row.created),
-        "ended": None if row.ended is None else _time(row.ended),
-        "due": None if row.due is None or row.status == "running" else _time(row.due),
+        "created": moment(row.created),
+        "ended": None if row.ended is None else moment(row.ended),
+        "due": None if row.due is None or row.status == "running" else moment(row.due),
     }
-
-
-def _time(microseconds: int) -> datetime:
-    return datetime.fromtimestamp(microseconds / 1e6, UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from remit.agent.state import Decision
@@ -18,6 +18,7 @@ from remit.store.protocol import Store
 from remit.values import codec
 from remit.values.identity import Caller
 from remit.values.messages import ToolMessage
+from remit.values.moment import moment
 from remit.values.results import Pending, Question, Run
 
 
@@ -119,5 +120,5 @@ def _decided(value: Any, by: Caller | None, at: int) -> Decided:
         verdict=decision.verdict,
         reason=decision.reason,
         by=by,
-        at=datetime.fromtimestamp(at / 1000, UTC),
+        at=moment(at * 1000),
     )

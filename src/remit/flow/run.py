@@ -23,6 +23,7 @@ from remit.kernel.scope import Scope
 from remit.kernel.script import Item
 from remit.tools.abandoned import Abandoned
 from remit.values.errors import ConfigError, StepFailedError
+from remit.values.moment import microseconds
 
 T = TypeVar("T")
 Engage = Callable[[Any, Any, str | None], Engagement]
@@ -184,10 +185,9 @@ class WorkflowRun:
         await self._scope.sleep(lambda: run.now() + round((seconds or 0.0) * 1000))
 
     async def sleep_until(self, when: datetime) -> None:
-        """Wait for the time `when`, which must know its time zone."""
-        if not isinstance(when, datetime) or when.utcoffset() is None:
-            raise ConfigError(f"sleep_until takes a datetime with a time zone, not {when!r:.80}")
-        end = -((_EPOCH - when) // timedelta(milliseconds=1))
+        """Wait for the time `when`, which must know its time zone, and lie between 1970 and the
+        year 9000."""
+        end = -(-microseconds(when, "the time to sleep until") // 1000)
         await self._scope.sleep(lambda: end)
 
     async def gather(self, *branches: Callable[[WorkflowRun], Awaitable[Any]]) -> list[Any]:

@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -30,6 +29,7 @@ from remit.store.upkeep import (
     Why,
     Work,
 )
+from remit.values.moment import moment
 
 SQL = sql.load("remit.store.sqlite.health", "checkup.sql")
 
@@ -126,7 +126,7 @@ def _work(db: sqlite3.Connection, now: Moment, concern: Concern) -> Work:
         ],
         live=[Live(program=of, runs=runs) for of, runs in rows("live")],
         waiting=[
-            Waiting(run=id, program=of, created=_moment(created), newest=body)
+            Waiting(run=id, program=of, created=moment(created), newest=body)
             for id, of, created, body in rows("waiting", before=paused)
         ],
     )
@@ -140,10 +140,6 @@ def _connect(path: str, options: str) -> sqlite3.Connection:
 def _has_log(path: str) -> bool:
     log = f"{path}-wal"
     return os.path.exists(log) and os.path.getsize(log) > 0
-
-
-def _moment(micro: int) -> datetime:
-    return datetime.fromtimestamp(micro / _MICRO, UTC)
 
 
 def _reason(error: sqlite3.Error, path: str) -> str:
