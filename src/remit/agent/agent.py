@@ -15,6 +15,7 @@ from remit.agent.answer.typed import FINAL, Form, form_of
 from remit.agent.asking import Asking
 from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget, OnLimit
+from remit.agent.fold import Fold
 from remit.agent.hooks import Hooks, check_in_place
 from remit.agent.plan import DepsFactory, Plan
 from remit.agent.toolbox import Inventory, allowed, entry, grant, toolbox
@@ -48,7 +49,8 @@ class Agent(Generic[Deps, Output]):
     text, and `prompt` makes the message from it; without that the message is its JSON. `output`
     is such a type, too: answers are values of it, and one that does not fit goes back to the
     model with what to mend, twice. `finalize` is called once with an answered run's Result and
-    gives its output; what its return annotation tells is checked and built again. Raises
+    gives its output; what its return annotation tells is checked and built again. `fold` says how
+    long histories are made shorter; None leaves them as they are. Raises
     ConfigError for an agent that cannot work.
     """
 
@@ -64,6 +66,7 @@ class Agent(Generic[Deps, Output]):
     version: str = "1"
     aliases: Sequence[str] = ()
     brakes: Brakes | None = field(default_factory=Brakes)
+    fold: Fold | None = field(default_factory=Fold)
     on_limit: OnLimit = "stop"
     hooks: Hooks = field(default_factory=Hooks)
     input: Any = None
@@ -76,6 +79,7 @@ class Agent(Generic[Deps, Output]):
 
     def __post_init__(self) -> None:
         _check_words(self)
+        _check_fold(self)
         object.__setattr__(self, "aliases", _aliases(self))
         object.__setattr__(self, "tools", toolbox(self.name, self.tools))
         for tool in self.tools:
@@ -146,6 +150,7 @@ class Agent(Generic[Deps, Output]):
             given=self.given,
             form=self.form,
             ending=self.ending,
+            fold=self.fold,
         )
 
     async def run(  # noqa: PLR0913  # each option stands alone, by name
@@ -237,6 +242,13 @@ def _check_words(agent: Agent[Any, Any]) -> None:
         value = getattr(agent, option)
         if type(value) is not int or value < 1:
             raise ConfigError(f"{option} of agent {name!r} must be at least 1, not {value!r}")
+
+
+def _check_fold(agent: Agent[Any, Any]) -> None:
+    if agent.fold is not None and not isinstance(agent.fold, Fold):
+        raise ConfigError(
+            f"fold of agent {agent.name!r} must be a Fold(…) or None, not {agent.fold!r}"
+        )
 
 
 def _aliases(agent: Agent[Any, Any]) -> tuple[str, ...]:

@@ -14,15 +14,16 @@ from remit.agent.answer.malformed import TRIES
 from remit.agent.answer.typed import MISFITS
 from remit.agent.brakes import check
 from remit.agent.budget import Budget, closing, spent
-from remit.agent.history import History
+from remit.agent.folder import Folder
 from remit.agent.hooks import Hooked
 from remit.agent.plan import Deps, Plan
+from remit.agent.recorded.folds import Folds
 from remit.agent.recorded.verdicts import Braked, Closing, given
-from remit.agent.state import AgentInput, AgentState, conversation
+from remit.agent.state import AgentInput, AgentState, derive
 from remit.agent.think import think
 from remit.kernel.program import Outcome
 from remit.kernel.run import ActiveRun
-from remit.models.request import Stop, ToolSpec
+from remit.models.request import Stop
 from remit.tools.abandoned import Abandoned
 from remit.values import codec
 from remit.values.messages import Message
@@ -93,12 +94,11 @@ class AgentProgram:
         """`drive`, on a fresh `state` that the caller may read meanwhile."""
         asked = codec.convert(run.asked.input, AgentInput)
         plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
-        past = await _past(run, asked, state)
+        folder = Folder(plan, self._specs, await _past(run, asked, state))
         deps = Deps(plan.deps, run)
         hooked = Hooked(plan.hooks, plan.budget, run, state, deps.build)
         actor = Actor(plan, self.abandoned, run, deps, hooked)
-        history = History(plan.model.name, plan.model.card)
-        drive = _Drive(plan, self._specs, run, state, past, actor, history)
+        drive = _Drive(plan, run, state, actor, folder)
         budget = plan.budget
         timed = budget.limit_seconds is not None
         try:
@@ -107,19 +107,22 @@ class AgentProgram:
                 move = next_move(state, budget)
                 if hooked.looks and await hooked.look(is_answer=_is_answer(move)):
                     continue
-                if isinstance(move, Think) and run.hears:
+                thinks = move.__class__ is Think
+                if thinks and run.hears:
                     # What somebody sends is seen before the next model call.
                     await run.take_news()
                     state.catch_up(run.facts)
                 calm = state.streaks.calm and not state.cut
                 braked = None if calm else check(state, plan.brakes, plan.polls)
-                if braked is not None and (braked.stops or isinstance(move, Think)):
+                if braked is not None and (braked.stops or thinks):
                     await run.step(f"turn:{len(state.turns) - 1}/brake", given(braked), Braked)
                     continue
                 bound = closing(state, budget) if plan.on_limit == "answer" else None
                 if bound is not None:
                     await run.step(f"turn:{len(state.turns)}/last", given(Closing(bound)), Closing)
                     continue
+                if folder.full:
+                    move = End("exhausted", "context")
                 if isinstance(move, End):
                     return await _outcome(run, state, move, plan)
                 if not timed:
@@ -136,12 +139,10 @@ class _Drive:
     """What the moves of one drive are made with."""
 
     plan: Plan
-    specs: tuple[ToolSpec, ...]
     run: ActiveRun
     state: AgentState
-    past: Sequence[Message]
     actor: Actor
-    history: History
+    folder: Folder
 
     async def in_time(self, move: Think | Act) -> bool:
         """Make the move; False if the budget's time ended before it."""
@@ -162,14 +163,16 @@ class _Drive:
         plan, run, state = self.plan, self.run, self.state
         match move:
             case Think():
-                turn, history = len(state.turns), self.history
+                turn = len(state.turns)
                 if plan.hooks.prepare_turn is not None:
                     await self.actor.hooked.prepare(plan.tools, plan.remodel)
                     prepared = state.prepared(turn)
                     if prepared is not None and prepared.model is not None:
                         plan = plan.remodel(prepared.model)
-                        history = History(plan.model.name, plan.model.card)
-                request = prompt.build(plan, self.specs, self.past, state, history)
+                request = self.folder.request(state, plan)
+                if request is None:
+                    await self.folder.fold(run, state)
+                    return
                 if plan.form is not None:
                     request = plan.form.asked(request)
                 await think(run, turn, plan.model, request, (plan.brakes, plan.form))
@@ -185,15 +188,22 @@ def _is_answer(move: Think | Act | End) -> bool:
     return isinstance(move, End) and move.finish == "answer"
 
 
-async def _past(run: ActiveRun, asked: AgentInput, state: AgentState) -> list[Message]:
-    """What was said before: by the runs that this one builds on, earlier ones of its thread or a
-    fork's, or else in its history, where decisions may yet change it."""
+async def _past(
+    run: ActiveRun, asked: AgentInput, state: AgentState
+) -> tuple[Sequence[Message], Folds | None]:
+    """What was said before, and how it was folded: by the runs that this one builds on, earlier
+    ones of its thread or a fork's, or else in its history, where decisions may yet change it."""
     if run.asked.thread is None and asked.fork is None:
-        return state.history
+        return state.history, None
     past: list[Message] = []
+    folds = Folds()
     for facts in await run.lineage():
-        past.extend(conversation(run.id, facts))
-    return past
+        earlier = derive(run.id, enumerate(facts, 1))
+        past += [*earlier.history, *earlier.messages]
+        folds = earlier.folds.after(folds)
+    if not folds.cleared and folds.brief is None:
+        return past, None
+    return past, Folds(cleared=folds.cleared, brief=folds.brief)
 
 
 async def _outcome(run: ActiveRun, state: AgentState, end: End, plan: Plan) -> Outcome:

@@ -12,6 +12,7 @@ from remit.agent.answer.given import TEXT, Given
 from remit.agent.answer.typed import Builds, Form
 from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget, OnLimit
+from remit.agent.fold import Fold
 from remit.agent.hooks.hooks import Hooks
 from remit.kernel.run import ActiveRun
 from remit.models.protocol import Model
@@ -42,6 +43,7 @@ class Plan:
     deps: DepsFactory | None = None
     brakes: Brakes | None = None
     polls: frozenset[str] = frozenset()
+    fold: Fold | None = None
     on_limit: OnLimit = "stop"
     hooks: Hooks = field(default_factory=Hooks)
     given: Given = TEXT

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from remit.agent.recorded.folds import Brief, Cleared
+from remit.agent.recorded.steps import ModelAnswer, step_value
 from remit.agent.recorded.verdicts import Braked
-from remit.agent.state import AgentState, ModelAnswer, step_value
+from remit.agent.state import AgentState
 from remit.kernel.facts import AnyFact, Finished, Paused, Stepped
 from remit.values.events import (
     BrakeEvent,
     DoneEvent,
     FactEvent,
+    FoldEvent,
     PendingEvent,
     ToolCallEvent,
     ToolResultEvent,
@@ -46,6 +49,8 @@ class Projector:
                     yield BrakeEvent(
                         seq=seq, turn=turn, brake=value.brake, stopped=stopped, tool=tool
                     )
+                elif isinstance(value, Cleared | Brief):
+                    yield fold_event(seq, turn, value, f"{state.run_id}/{fact.name}")
                 elif isinstance(value, ToolMessage):
                     call = next(call for call in calls if call.id == value.call_id)
                     yield ToolResultEvent(seq=seq, turn=turn, call=call, result=value)
@@ -66,3 +71,18 @@ class Projector:
         last = len(record.calls)
         yield UsageEvent(seq=seq, index=last, turn=turn, model=record.model, usage=record.usage)
         yield TurnEvent(seq=seq, index=last + 1, turn=turn, record=record)
+
+
+def fold_event(seq: int, turn: int, fold: Cleared | Brief, id: str) -> FoldEvent:
+    """What is told of a fold, or of its brief, recorded as the step `id`."""
+    if isinstance(fold, Cleared):
+        return FoldEvent(seq=seq, turn=turn, number=fold.number, cleared=fold.calls, kept=fold.kept)
+    return FoldEvent(
+        seq=seq,
+        turn=turn,
+        number=fold.number,
+        covers=fold.covers,
+        brief=fold.text,
+        usage=fold.usage,
+        usage_id=id,
+    )

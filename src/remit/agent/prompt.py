@@ -1,4 +1,4 @@
-"""What the model is asked next."""
+"""How the model is told of its tools."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def specs(tools: Iterable[Tool]) -> tuple[ToolSpec, ...]:
 def build(
     plan: Plan,
     tools: tuple[ToolSpec, ...],
-    past: Sequence[Message],
+    said: Sequence[Message],
     state: AgentState,
     history: History,
 ) -> ModelRequest:
-    """The request of the next turn: the thread so far, what this run added, and what the model is
+    """The request of the next turn: what was `said`, as the folds leave it, and what the model is
     told once, made valid by `history`."""
     turn = len(state.turns)
     told: Iterable[str] = ()
@@ -51,7 +51,7 @@ def build(
         tools = tuple([tool for tool in tools if tool.name in inside])
     return ModelRequest(
         instructions=plan.instructions if instructions is None else instructions,
-        messages=history.valid((*past, *state.messages, *map(user_message, told))),
+        messages=history.valid((*said, *map(user_message, told))),
         tools=tools,
         max_output=plan.max_output,
         tool_choice=prepared.tool_choice or "auto",

@@ -8,14 +8,15 @@ from typing import Any, Literal
 import msgspec
 
 from remit.agent.recorded.faults import Faults
+from remit.agent.recorded.folds import Brief, Cleared, Folds
+from remit.agent.recorded.steps import ModelAnswer, StepValue, step_value
 from remit.agent.recorded.streaks import Streaks
-from remit.agent.recorded.verdicts import Braked, Closing, Judged, Noted, Prepared, Told, Verdict
+from remit.agent.recorded.verdicts import Braked, Closing, Judged, Noted, Prepared, Told
 from remit.agent.resuming import open_calls
 from remit.kernel.facts import (
     Answered,
     AnyFact,
     Asked,
-    Dated,
     Finished,
     Paused,
     Received,
@@ -43,26 +44,6 @@ class AgentInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     history: tuple[Message, ...] = ()
 
 
-class ModelAnswer(Dated, frozen=True, omit_defaults=True, tag="answer", tag_field="t", gc=False):
-    """What a model's step gave: its message, what it used, and why it stopped. One that was `cut`
-    repeated itself, and was not read to its end.
-
-    `malformed` is the text of an answer that is none: a call written as text or, where `misfit`
-    says what to mend, no value of the agent's type. Its message is then empty.
-    """
-
-    message: AssistantMessage
-    usage: Usage
-    stop: Stop = "end"
-    cut: bool = False
-    malformed: str | None = None
-    misfit: str | None = None
-
-    @property
-    def format(self) -> int:
-        return 2 if self.cut or self.malformed is not None else 1
-
-
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a person decided about one call, bound to the arguments that they saw by `digest`."""
 
@@ -70,37 +51,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     digest: str
     reason: str | None = None
     arguments: dict[str, Any] | None = None
-
-
-StepValue = ModelAnswer | ToolMessage | Braked | Prepared | Verdict | Noted | Judged | Closing
-_LIVE = (ModelAnswer, ToolMessage, Braked, Prepared, Verdict, Noted, Judged, Closing)
-_KINDS: dict[str, Any] = {
-    "answer": ModelAnswer,
-    "tool": ToolMessage,
-    "braked": Braked,
-    "prepared": Prepared,
-    "verdict": Verdict,
-    "noted": Noted,
-    "judged": Judged,
-    "closing": Closing,
-}
-
-
-def step_value(fact: Stepped) -> StepValue | None:
-    """What an agent's step gave, live or decoded; None for what this version cannot read."""
-    value = fact.value
-    if isinstance(value, _LIVE):
-        return value
-    # One kind at a time: a union's table would be built anew for each value.
-    tag = value.get("t") if isinstance(value, dict) else None
-    kind = _KINDS.get(tag) if isinstance(tag, str) else None
-    if kind is None:
-        return None
-    try:
-        found: StepValue = msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        return None
-    return found
 
 
 class AgentState:
@@ -128,6 +78,7 @@ class AgentState:
         """What complete turns added; a turn is complete when each of its calls has a result."""
         self.turns: list[Turn] = []
         self.usage = Usage()
+        self.folds = Folds()
         self.stop: Stop = "end"
         self.unanswered = True
         """Whether the model has not seen all messages yet."""
@@ -244,6 +195,8 @@ class AgentState:
             self._answered(fact, value)
         elif isinstance(value, Braked):
             self._brake(value)
+        elif isinstance(value, Cleared | Brief):
+            self._fold(fact, value)
         elif isinstance(value, Prepared):
             self._prepare(value)
         elif isinstance(value, Noted):
@@ -306,6 +259,12 @@ class AgentState:
         else:
             self.warning = braked
             self.streaks.tell(braked.tool)
+
+    def _fold(self, fact: Stepped, value: Cleared | Brief) -> None:
+        self.folds.add(value, len(self.turns))
+        self._thinking_ms += fact.took
+        if isinstance(value, Brief):
+            self.usage = self.usage + value.usage
 
     def _complete_turn(self) -> None:
         results = [self.results[call.id] for call in self.open_calls]

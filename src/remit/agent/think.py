@@ -16,8 +16,8 @@ import msgspec
 from remit.agent.answer.malformed import Parts, Watched
 from remit.agent.answer.typed import Form, Read
 from remit.agent.brakes import HEARD, Brakes, Ears
-from remit.agent.measure import request_tokens, tokens
-from remit.agent.state import ModelAnswer
+from remit.agent.fold.measure import request_tokens, tokens
+from remit.agent.recorded.steps import ModelAnswer
 from remit.kernel.run import ActiveRun
 from remit.models.assemble import Assembly, RawCall
 from remit.models.protocol import Model
@@ -101,8 +101,33 @@ class _Told:
         self.run.show(kind(turn=self.turn, attempt=self._attempt, delta_id=delta, text=text))
 
 
+class _Quiet:
+    """Nobody is told of the answer."""
+
+    def __init__(self, run: ActiveRun, turn: int) -> None:
+        self.run, self.turn = run, turn
+        self.watched: Watched | None = None
+
+    def show(self, chunk: TextChunk | ReasoningChunk) -> bool:
+        """Show nothing."""
+        return False
+
+    def say(self, text: str) -> bool:
+        """Show nothing."""
+        return False
+
+
+async def answer(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
+    """The model's answer to what is no turn of the run, like a brief: nobody is shown it."""
+    return await _ask(_Quiet(run, turn), model, request, None, None)
+
+
 async def _ask(
-    told: _Told, model: Model, request: ModelRequest, ears: Ears | None, form: Form | None
+    told: _Told | _Quiet,
+    model: Model,
+    request: ModelRequest,
+    ears: Ears | None,
+    form: Form | None,
 ) -> ModelAnswer:
     assembly, run, cut = Assembly(), told.run, False
     stream = _opened(model, request)

@@ -105,6 +105,21 @@ class BrakeEvent(FactEvent, frozen=True, tag="brake"):
     tool: str | None = None
 
 
+class FoldEvent(FactEvent, frozen=True, tag="fold"):
+    """The history was made shorter: the results of the calls `cleared` are shown to the model no
+    more, those of `kept` are. With a `brief` that stands in for the first `covers` messages of the
+    conversation; `usage_id` is of what writing it used."""
+
+    kind: ClassVar[str] = "fold"
+    number: int
+    cleared: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    covers: int = 0
+    brief: str | None = None
+    usage: Usage | None = None
+    usage_id: str | None = None
+
+
 class PendingEvent(FactEvent, frozen=True, tag="pending"):
     """The run waits for people's decisions."""
 
@@ -129,6 +144,7 @@ Event = (
     | UsageEvent
     | TurnEvent
     | BrakeEvent
+    | FoldEvent
     | PendingEvent
     | DoneEvent
 )

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
-from remit.agent.state import AgentInput, Decision, ModelAnswer
+from remit.agent.recorded.steps import ModelAnswer
+from remit.agent.state import AgentInput, Decision
 from remit.kernel.facts import Answered, AnyFact, Ask, Asked, Finished, Paused, Stepped
 from remit.values.content import Call, Text
 from remit.values.identity import Caller

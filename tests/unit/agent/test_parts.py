@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.agent.measure import request_tokens
+from remit.agent.fold.measure import request_tokens
 from remit.agent.parts import check_accepted, user_message
 from remit.errors import ConfigError
 from remit.messages import Image, Pdf, Text, UserMessage, dump, load

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.agent.projection import Projector
-from remit.agent.state import AgentInput, AgentState, Decision, ModelAnswer, conversation, derive
+from remit.agent.recorded.steps import ModelAnswer
+from remit.agent.state import AgentInput, AgentState, Decision, conversation, derive
 from remit.kernel.facts import Answered, AnyFact, Ask, Asked, Finished, Paused, Stepped, decode
 from remit.values import codec
 from remit.values.content import Call, Text

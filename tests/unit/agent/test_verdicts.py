@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from remit.agent.recorded.steps import ModelAnswer, step_value
 from remit.agent.recorded.verdicts import Braked, Closing, Judged, Noted, Prepared, Verdict
-from remit.agent.state import ModelAnswer, step_value
 from remit.kernel.facts import AnyFact, Finished, Stepped, decode, format_of
 from remit.values import codec
 from remit.values.content import Text
