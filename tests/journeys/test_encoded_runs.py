@@ -14,6 +14,7 @@ from remit.errors import StoreError
 from remit.store.coded import CodedStore
 from remit.store.payload import Encrypted
 from remit.store.protocol import Store
+from remit.store.records import Refusal
 from remit.testing.clock import ManualClock
 from remit.testing.model import Call, Item, Say
 from tests.journeys.clerk import STAFF, Desk, app_of, clerk, ended, paused, soon
@@ -124,3 +125,19 @@ async def test_an_encoded_message_is_left_for_a_process_with_the_codec(
     said = clerk([Say("Voilà.")])
     async with app_of(said, CodedStore(store, Encrypted(KEY)), clock) as app:
         assert (await ended(app, run)).text == "Voilà."
+
+
+async def test_why_a_run_is_blocked_is_never_shown_encoded(
+    store: Store, clock: ManualClock
+) -> None:
+    coded = CodedStore(store, Encrypted(KEY))
+    async with app_of(clerk([]), coded, clock, work=False) as app:
+        run = await app.start("clerk", "x")
+        await coded.beat("w", 20, join=True)
+        (claim,) = await coded.claim("w", ["clerk@1"], format=2)
+        await coded.release("w", run, claim.token, refusal=Refusal("d", "it says xyzzy"))
+        assert (await app.get(run)).blocked_reason == "it says xyzzy"
+    async with App(store=store, clock=clock) as other:
+        (listed,) = await other.runs()
+    assert "App(payload=…)" in (listed.blocked_reason or "")
+    assert "encoded:" not in (listed.blocked_reason or "")

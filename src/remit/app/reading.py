@@ -11,7 +11,7 @@ from remit.flow.view import FlowProjector, is_flow, waiting
 from remit.host.readers import facts_of
 from remit.kernel.facts import AnyFact, decode
 from remit.store.protocol import Store
-from remit.store.records import RunRow
+from remit.store.records import ENCODED_TEXT, RunRow
 from remit.values.errors import ConfigError, RunNotFoundError
 from remit.values.events import FactEvent
 from remit.values.identity import is_id
@@ -57,7 +57,7 @@ def blocked(row: RunRow, lacks: str | None, now: int) -> str | None:
         waits = row.due is None or row.due > now * 1000
     else:
         waits = row.status != "queued"
-    return None if waits else row.refused or lacks
+    return None if waits else _refusal(row) or lacks
 
 
 def check_run_id(run: object) -> None:
@@ -89,6 +89,16 @@ async def said(store: Store, thread: str) -> list[Message]:
         for entries in journals
         for message in conversation("", [decode(entry.body) for entry in entries])
     ]
+
+
+def _refusal(row: RunRow) -> str | None:
+    """Why the last process that claimed the run could not drive it, as far as it can be read."""
+    if row.refused is None or not row.refused.startswith(ENCODED_TEXT):
+        return row.refused
+    return (
+        "the last process that claimed it could not drive it; why is encoded, and no codec is set:"
+        " give the App its App(payload=…), and a command that App, --app MODULE:APP"
+    )
 
 
 def position(after: int | str) -> tuple[int, int]:

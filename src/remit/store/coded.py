@@ -15,6 +15,7 @@ from remit.store.payload import Payload, made_by
 from remit.store.protocol import Heart, Store
 from remit.store.records import (
     ENCODED,
+    ENCODED_TEXT,
     Append,
     Appended,
     Busy,
@@ -40,8 +41,6 @@ from remit.store.records import (
 )
 from remit.values.errors import StoreError
 
-_CODED_TEXT = "encoded:"
-"""What an encoded text begins with, where a store keeps text and no bytes."""
 _CODED = 1 << 16
 """Added to the formats of what is written here, so that no process without the codec claims it."""
 
@@ -111,7 +110,7 @@ class CodedStore:
         if refusal is not None:
             # What a run was refused for may quote what it holds.
             coded = base64.b64encode(self._encode(refusal.reason.encode("utf-8", "surrogatepass")))
-            refusal = replace(refusal, reason=_CODED_TEXT + coded.decode())
+            refusal = replace(refusal, reason=ENCODED_TEXT + coded.decode())
         return await self.inner.release(worker, run, token, abandoned=abandoned, refusal=refusal)
 
     async def append(self, batch: Sequence[Append]) -> Sequence[Appended | Fenced | News]:
@@ -214,9 +213,9 @@ class CodedStore:
         return replace(item, **coded)
 
     def _row(self, row: RunRow) -> RunRow:
-        if row.refused is None or not row.refused.startswith(_CODED_TEXT):
+        if row.refused is None or not row.refused.startswith(ENCODED_TEXT):
             return row
-        coded = base64.b64decode(row.refused.removeprefix(_CODED_TEXT))
+        coded = base64.b64decode(row.refused.removeprefix(ENCODED_TEXT))
         reason = self._decode(coded, f"why run {row.id} was refused")
         return replace(row, refused=reason.decode("utf-8", "surrogatepass"))
 

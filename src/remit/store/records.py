@@ -20,6 +20,8 @@ MESSAGE = "message/"
 """What the keys of messages begin with; the message's id follows."""
 ENCODED = b"\x00"
 """What a body begins with that went through a codec: no JSON does."""
+ENCODED_TEXT = "encoded:"
+"""What an encoded text begins with, where a store keeps text and no bytes."""
 
 
 class Entry(msgspec.Struct, frozen=True):
