@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from remit import App, WorkflowRun, workflow
 from remit.app.starting import StartOptions
 from remit.errors import ConfigError, StartKeyError, ThreadBusyError
 from remit.store.memory import MemoryStore
@@ -219,3 +220,20 @@ async def test_a_key_is_told_as_it_was_given(store: Store, clock: ManualClock) -
         with pytest.raises(StartKeyError) as refused:
             await app.start("clerk", "y", key="order/17")
         assert refused.value.key == "order/17"
+
+
+async def test_a_key_stands_for_equal_input_whatever_its_order(
+    store: Store, clock: ManualClock
+) -> None:
+    @workflow
+    async def pay(run: WorkflowRun, input: dict[str, set[str]]) -> None:
+        """Pays."""
+
+    names = [f"name {number}" for number in range(20)]
+    one = {"a": set(names), "b": {"x"}}
+    same = {"b": {"x"}, "a": set(reversed(names))}
+    async with App(workflows=[pay], store=store, clock=clock, work=False) as app:
+        run = await app.start("pay", one, key="k")
+        assert await app.start("pay", same, key="k") == run
+        with pytest.raises(StartKeyError):
+            await app.start("pay", {**same, "b": set()}, key="k")

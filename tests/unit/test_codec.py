@@ -180,3 +180,13 @@ def test_a_live_value_is_converted_only_when_it_must_be() -> None:
 
     assert codec.convert(message, UserMessage) is message
     assert codec.convert(plain, UserMessage) == message
+
+
+def test_the_canonical_form_has_one_order_of_keys() -> None:
+    assert codec.canonical({"a": 1, "b": [{"d": 2, "c": 3}]}) == codec.canonical(
+        {"b": [{"c": 3, "d": 2}], "a": 1}
+    )
+    odd = codec.canonical({"\ud800": 1, "a": 2})
+    assert odd == codec.canonical({"a": 2, "\ud800": 1})
+    assert codec.decode(odd, object) == {"\ud800": 1, "a": 2}
+    assert codec.canonical({"a": 1}) != codec.canonical({"a": 1.0})

@@ -120,7 +120,7 @@ class Starting:
         whole = self._whole(name, self.key)
         if whole is None:
             return None
-        said = codec.encode([asked.input, self.thread, base])
+        said = codec.canonical([asked.input, self.thread, base])
         return StartKey(whole, hashlib.sha256(said).digest())
 
     def _check_key(self) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from remit.flow import canonical
+from remit.flow.canonical import settled
 from remit.tools.typeddict import lifted
 from remit.values import codec
 from remit.values.errors import ConfigError
 
 _SCALARS = (str, bool, int, type(None))
 _RETURNS = "give plain JSON data, or tell the type with returns="
+
+
+_UNTOLD: dict[str, bool] = {"untold": True}
 
 
 class MisfitError(Exception):
@@ -38,7 +42,7 @@ class Shape:
             return _copied(value)
         try:
             checked = self.adapter.validate_python(value)
-            plain = codec.decode(self.adapter.dump_json(checked), object)
+            plain = settled(codec.decode(self.adapter.dump_json(checked), object), checked)
         except Exception as error:
             raise MisfitError(f"it does not fit {self.name}: {_told(error)}") from error
         self.load(plain)
@@ -90,16 +94,30 @@ def shape_of(type_: Any, what: str, plain: Shape = PLAIN) -> Shape:
 
 
 def digest(given: Sequence[Any]) -> str | None:
-    """What tells two lists of arguments apart; None for none, and where some are not plain."""
-    if not given:
+    """What tells two lists of arguments apart, as far as each is plain data or something that
+    Pydantic can serialise; None where none of them is."""
+    told = [_told_apart(one) for one in given]
+    if all(one is _UNTOLD for one in told):
         return None
+    said = canonical.text(told).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(said, digest_size=8).hexdigest()
+
+
+def _told_apart(value: Any) -> Any:
+    """`value` as plain data; `_UNTOLD` for what two processes could not compare."""
     try:
-        _check_plain(list(given))
-        plain = codec.decode(codec.encode(given), object)
-        text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+        _check_plain(value)
+        return _copied(value)
     except (MisfitError, ValueError, RecursionError):
-        return None
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        pass
+    from pydantic_core import to_jsonable_python
+
+    try:
+        if canonical.is_used_up(value):
+            return _UNTOLD
+        return settled(to_jsonable_python(value, bytes_mode="base64"), value)
+    except Exception:
+        return _UNTOLD
 
 
 class _NoType(Exception):

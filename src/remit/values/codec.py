@@ -22,6 +22,7 @@ FORMAT = 2
 
 _TOO_DEEP = "the value is nested too deeply: make it flatter"
 _encode = msgspec.json.Encoder().encode
+_canonical = msgspec.json.Encoder(order="deterministic").encode
 _dumps = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
@@ -34,6 +35,17 @@ def encode(value: object) -> bytes:
         return _encode(value)
     except UnicodeEncodeError:
         return _escaped(value)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+
+
+def canonical(value: object) -> bytes:
+    """As `encode`, and the same for equal values, whatever the order of their keys."""
+    try:
+        return _canonical(value)
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(value, str_keys=True)
+        return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
 

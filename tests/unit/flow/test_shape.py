@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, RootModel
 
 from remit.flow.shape import PLAIN, MisfitError, digest, shape_of
 
@@ -111,4 +116,76 @@ def test_a_digest_tells_arguments_apart_whatever_the_order_of_their_keys() -> No
     assert digest([{"a": 1, "b": 2}]) == digest([{"b": 2, "a": 1}])
     assert digest([1]) != digest([1.0]) != digest(["1"])
     assert digest([[1], 2]) != digest([1, [2]])
-    assert digest([]) is digest([object()]) is digest([{1}]) is None
+    assert digest([]) is digest([object()]) is digest([print, open]) is None
+
+
+class Bag(BaseModel):
+    tags: set[str]
+    inner: dict[str, frozenset[str]] = Field(default={}, alias="in")
+    amount: int = 100
+
+
+class Bags(RootModel[list[set[str]]]):
+    pass
+
+
+@dataclass
+class Case:
+    bag: Bag
+    when: UUID
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Bag(tags={"a"}), Bag(tags={"a"}, amount=999)),
+        (Case(Bag(tags=set()), UUID(int=1)), Case(Bag(tags=set()), UUID(int=2))),
+        (Decimal(1), Decimal(2)),
+        ({1, 2}, {1, 3}),
+        ([Color.RED], []),
+        (b"\xff", b"\xfe"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_digest_tells_what_pydantic_can_serialise(one: Any, other: Any) -> None:
+    assert digest([one]) == digest([deepcopy(one)])
+    assert digest([one]) != digest([other])
+    assert digest([print, one]) != digest([print, other])
+
+
+def test_a_digest_uses_nothing_up() -> None:
+    once = iter([1, 2])
+    holds: list[Any] = [{"deep": once}]
+    holds.append(holds)
+
+    assert digest([once]) is digest([holds]) is None
+    assert list(once) == [1, 2]
+
+
+NAMES = [f"name {number}" for number in range(12)]
+SHOWN = """
+import sys
+from tests.unit.flow.test_shape import NAMES, Bag, Bags, digest, shape_of
+names = set(NAMES)
+bag = Bag(tags=names, **{"in": {"x": frozenset(names)}})
+nested = frozenset(frozenset(names - {name}) for name in names)
+print(shape_of(set[str], "it").keep(names), shape_of(Bag, "it").keep(bag))
+print(shape_of(Bags, "it").keep(Bags([names])), shape_of(set[frozenset[str]], "it").keep(nested))
+print(digest([names, bag, Bags([names]), nested, {"deep": [bag]}]))
+"""
+
+
+def test_sets_have_one_order_in_every_process() -> None:
+    def shown(seed: int) -> str:
+        environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+        done = subprocess.run(
+            [sys.executable, "-c", SHOWN],
+            cwd=Path(__file__).parents[3],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    assert len({shown(seed) for seed in (1, 2, 3)}) == 1
