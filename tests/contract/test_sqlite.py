@@ -202,6 +202,30 @@ async def test_a_write_waits_for_another_s_lock(path: Path, store: Store) -> Non
         assert await waiting == Appended(2, 0)
 
 
+async def test_a_write_takes_its_time_under_the_lock(path: Path) -> None:
+    """It is never before the time of what another process wrote."""
+    is_locked: list[bool] = []
+
+    class Looking(ManualClock):
+        def wall(self) -> float:
+            with raw(path) as db:
+                try:
+                    db.execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError:
+                    is_locked.append(True)
+                else:
+                    is_locked.append(False)
+            return super().wall()
+
+    async with opened(SqliteStore(path, Looking())) as store:
+        is_locked.clear()
+        had = await held(store)
+        await write(store, item(had, status="paused", asks=("k",)))
+        # A claim looks without a lock first.
+        assert is_locked.count(True) == 4
+        assert is_locked.count(False) <= 1
+
+
 async def test_a_lock_that_stays_is_told(path: Path, store: Store) -> None:
     async with opened(SqliteStore(path, patience=0.1)) as hasty:
         run = await queued(store)

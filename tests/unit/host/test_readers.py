@@ -70,6 +70,27 @@ async def test_a_fact_that_is_told_twice_is_read_once(store: Store) -> None:
     assert await asyncio.wait_for(reading, 5) == list(enumerate(FACTS, 1))
 
 
+async def test_what_led_to_a_fact_that_a_reader_has_is_shown_to_it_no_more(store: Store) -> None:
+    bus, begun = MemoryBus(), asyncio.Event()
+    await taken(store)
+    seen: list[object] = []
+
+    async def read() -> None:
+        async for one in follow(store, bus, "run_1"):
+            seen.append(one.seq if isinstance(one, Recorded) else one.event)
+            begun.set()
+
+    reading = asyncio.create_task(read())
+    await begun.wait()
+    bus.publish("run_1", Recorded(2, FACTS[1]))
+    bus.publish("run_1", Passing("a piece of what fact 2 tells", 1))
+    bus.publish("run_1", Passing("a piece of what comes", 2))
+    await recorded(store, FACTS[1:])
+    bus.publish("run_1", Hint())
+    await asyncio.wait_for(reading, 5)
+    assert seen == [1, 2, "a piece of what comes", 3, 4, 5]
+
+
 async def taken_from(subscription: Subscription, number: int) -> list[Item]:
     return [await asyncio.wait_for(subscription.get(), 5) for _ in range(number)]
 

@@ -18,6 +18,7 @@ from remit.testing.store_contract.arrange import (
     item,
     join,
     now,
+    pause,
     paused,
     queued,
     row,
@@ -190,6 +191,18 @@ class ClaimLaws:
         assert await store.claim("w1", [PROGRAM], format=2) == []
         assert len(await store.claim("w1", [PROGRAM], format=3)) == 1
         assert [entry.format for entry in await store.read(had.run)] == [1, 3, 1]
+
+    @pytest.mark.parametrize("formats", [(1, 3), (3, 1)])
+    async def test_a_pause_keeps_the_highest_format_written(
+        self, store: Store, formats: tuple[int, int]
+    ) -> None:
+        had, (before, at_the_pause) = await held(store), formats
+        await write(store, item(had, format=before))
+        await pause(store, had, "k", seq=2, format=at_the_pause)
+        await store.deliver(had.run, {"k": b"yes"}, "d")
+
+        assert await store.claim("w1", [PROGRAM], format=2) == []
+        assert len(await store.claim("w1", [PROGRAM], format=3)) == 1
 
     async def test_only_queued_runs_are_claimed(self, store: Store) -> None:
         await held(store)
