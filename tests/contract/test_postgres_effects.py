@@ -15,7 +15,7 @@ from remit.store.postgres import PostgresStore
 from remit.store.records import Append, Appended, Claim, Fenced, News
 from remit.testing.clock import ManualClock
 from remit.testing.store_contract.arrange import LASTS, bodies, claim, held, item, status, write
-from remit.values.errors import StoreError
+from remit.values.errors import EffectError, StoreError
 from tests.fixtures_postgres import Place
 from tests.fixtures_store import opened
 
@@ -160,6 +160,44 @@ async def test_work_that_ends_the_transaction_is_told(
         await store.transact(nothing(had), Work(place, sql))
 
     assert await bodies(store, had.run) == [b"asked"]
+
+
+@pytest.mark.parametrize("ends", ["COMMIT", "COMMIT AND CHAIN"])
+@pytest.mark.parametrize("then", ["raises", "SELECT 1/0", "swallows"])
+async def test_work_that_committed_may_stay_whatever_it_does_then(
+    place: Place, store: PostgresStore, ends: str, then: str
+) -> None:
+    had, work = await held(store), Work(place, ends)
+
+    async def goes_on(db: Connection) -> Sequence[bytes]:
+        made = await work(db)
+        if then == "raises":
+            raise KeyError("no")
+        try:
+            await db.execute(b"SELECT 1/0")
+        except psycopg.Error:
+            if then != "swallows":
+                raise
+        return made
+
+    with pytest.raises(EffectError) as told:
+        await store.transact(nothing(had), goes_on)
+
+    assert told.value.may_stay
+    assert work.done == 1
+    assert await bodies(store, had.run) == [b"asked"]
+
+
+@pytest.mark.parametrize("fails", ["SELECT 1/0", "nothing at all"])
+async def test_work_that_failed_by_itself_is_known_to_be_undone(
+    place: Place, store: PostgresStore, fails: str
+) -> None:
+    work = Work(place, fails)
+
+    with pytest.raises(psycopg.Error):
+        await store.transact(nothing(await held(store)), work)
+
+    assert work.done == 0
 
 
 async def test_work_cannot_commit_by_the_driver(place: Place, store: PostgresStore) -> None:

@@ -147,6 +147,11 @@ def swallowed(db: sqlite3.Connection) -> None:
         db.commit()
 
 
+def closes(db: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error), closing(db):
+        pass
+
+
 BREACHES: dict[str, Callable[[sqlite3.Connection], object]] = {
     "commit": lambda db: db.commit(),
     "rollback": lambda db: db.rollback(),
@@ -154,6 +159,9 @@ BREACHES: dict[str, Callable[[sqlite3.Connection], object]] = {
     "script": lambda db: db.executescript("INSERT INTO refunds VALUES ('s');"),
     "statement": lambda db: db.execute("COMMIT"),
     "swallowed": swallowed,
+    "close": lambda db: db.close(),
+    "closing": closes,
+    "guard": lambda db: db.set_authorizer(None),
 }
 
 
@@ -173,6 +181,23 @@ async def test_an_effect_cannot_commit_by_itself(
 
     assert refunds(theirs) == 0
     assert await bodies(store, had.run) == [b"asked"]
+    assert await store.transact(item(had), refund) == Appended(3, 0)
+
+
+@pytest.mark.parametrize("setting", ["query_only = ON", "foreign_keys(0)", "Max_Page_Count=1"])
+async def test_an_effect_cannot_change_the_connection_for_those_after_it(
+    store: SqliteStore, theirs: sqlite3.Connection, setting: str
+) -> None:
+    had = await held(store)
+
+    def work(db: sqlite3.Connection) -> list[bytes]:
+        assert db.execute("PRAGMA table_info(refunds)").fetchall()
+        db.execute(f"PRAGMA {setting}")
+        return [b"never"]
+
+    with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
+        await store.transact(item(had), work)
+
     assert await store.transact(item(had), refund) == Appended(3, 0)
 
 

@@ -380,6 +380,29 @@ async def test_a_tool_that_ends_the_transaction_itself_fails_and_the_run_goes_on
     assert books.keys == []
 
 
+async def test_a_model_reads_that_what_ended_its_transaction_itself_may_have_happened(
+    store: Store, clock: ManualClock, books: Books
+) -> None:
+    async def during(ctx: ToolContext[Any]) -> str:
+        await ctx.tx.execute("COMMIT")
+        return "paid"
+
+    def refused(ctx: ToolContext[Any]) -> Any:
+        ctx.tx.execute("COMMIT")
+
+    on_postgres = books.kind == "postgres"
+    async with app_of(
+        clerk(PAY, [books.pay(during if on_postgres else refused)]), store, clock
+    ) as app:
+        waiting = asyncio.ensure_future(ended(app, await app.start("clerk", "x")))
+        while not waiting.done():
+            await pass_time(clock, 0.1)
+        (found,) = results((await waiting).messages)
+    told = "It may or may not have done" if on_postgres else "Nothing that it did was kept"
+    assert found.text.startswith(f"The tool failed. {told}")
+    assert len(books.keys) == (1 if on_postgres else 0)
+
+
 async def test_a_tool_of_the_wrong_kind_is_refused_when_the_app_is_made(
     clock: ManualClock, books: Books
 ) -> None:

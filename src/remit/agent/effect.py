@@ -13,7 +13,7 @@ from remit.tools.inside import Inside, Undone
 from remit.tools.patience import patiently
 from remit.tools.tool import Tool
 from remit.values.content import Call
-from remit.values.errors import ConfigError, StoreError
+from remit.values.errors import ConfigError, EffectError, StoreError
 from remit.values.messages import ToolMessage
 
 Transacts = Literal["sync", "async"]
@@ -44,7 +44,8 @@ async def take_effect(run: ActiveRun, name: str, inside: Inside, tell: Tell) -> 
                 return undone.why
             raise undone.why or asyncio.CancelledError from None
         except StoreError as error:
-            return failed(tool, error)
+            may_stay = isinstance(error, EffectError) and error.may_stay
+            return failed(tool, error, may_stay=may_stay)
         return Outcome("")
 
     deadline = None if tool.seconds is None else began + tool.seconds

@@ -104,8 +104,9 @@ def answer(tool: Tool, value: object) -> Outcome:
         return Outcome(text, "error", error, returned=True)
 
 
-def failed(tool: Tool, error: BaseException) -> Outcome:
-    """The outcome of a tool that raised `error`. Raises `LetGo` on, if that is what it was."""
+def failed(tool: Tool, error: BaseException, *, may_stay: bool = False) -> Outcome:
+    """The outcome of a tool that raised `error`; `may_stay` where what it did may stay, though it
+    is transactional. Raises `LetGo` on, if that is what it was."""
     leaves = list(_leaves(error))
     for leaf in leaves:
         if isinstance(leaf, LetGo):
@@ -121,7 +122,8 @@ def failed(tool: Tool, error: BaseException) -> Outcome:
         if tool.expose_errors:
             text = cut(f"{type(error).__name__}: {_message(error)}", ERROR_CHARS)
     text = cut(well_formed(text), tool.max_result_chars)
-    return Outcome(text if text.strip() else f"The tool failed. {_left(tool)}", "error", error)
+    left = _UNKNOWN if may_stay else _left(tool)
+    return Outcome(text if text.strip() else f"The tool failed. {left}", "error", error)
 
 
 def _left(tool: Tool) -> str:

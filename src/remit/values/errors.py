@@ -97,8 +97,12 @@ class StoreError(Retryable):
     reason: str
 
 
+@dataclass(eq=False, kw_only=True)
 class EffectError(StoreError):
     """The work in the store's transaction broke its rules: {reason}"""
+
+    may_stay: bool = False
+    """Whether what it did may be stored, without a record of it."""
 
 
 @dataclass(eq=False, kw_only=True)

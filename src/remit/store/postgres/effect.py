@@ -27,6 +27,7 @@ Outcome = Appended | Fenced | News
 
 _ROOM = 8
 _PAUSE = 0.25
+_MARK = "remit_before_the_work"
 
 
 class _RaisedError(Exception):
@@ -101,7 +102,14 @@ class Effects:
             if refused is not None:
                 missed: Outcome = refused
                 return missed
-            bodies = await _done(connection, work)
+            await _execute(connection, f"SAVEPOINT {_MARK}")
+            try:
+                bodies = await _done(connection, work)
+            except _RaisedError as raised:
+                is_cancel = isinstance(raised.error, asyncio.CancelledError)
+                if is_cancel or await _is_undone(connection):
+                    raise
+                raise _ended() from raised.error
             await self._return_to(connection, begun)
             whole = msgspec.structs.replace(item, entries=(*item.entries, *bodies))
             plan = journal.append(self._sql, [[whole]])
@@ -120,18 +128,14 @@ class Effects:
 
     async def _return_to(self, connection: Connection, begun: str) -> None:
         status = connection.info.transaction_status
-        if status == TransactionStatus.INERROR:
+        if status == TransactionStatus.INERROR and await _is_undone(connection):
             raise EffectError(
                 reason="the work went on after a statement of its transaction had failed, and"
                 " nothing of it was stored: let it end with the error, or put what may fail into"
                 " `async with connection.transaction()`."
             )
         if status != TransactionStatus.INTRANS or (await self._enter(connection))[0] != begun:
-            raise EffectError(
-                reason="the work ended the transaction in which its effect was to be recorded,"
-                " and the effect may be stored without its record: leave out COMMIT and ROLLBACK,"
-                " the store commits."
-            )
+            raise _ended()
 
     async def _carried_out(self, connection: Connection, plan: Plan) -> Sequence[Any]:
         return plan.meaning([await _rows(connection, call) for call in plan.calls])
@@ -143,6 +147,30 @@ async def _done(connection: Connection, work: Effect) -> Sequence[bytes]:
     # Whatever it is, it must reach the caller as it is, and not as a failure of the store.
     except BaseException as error:
         raise _RaisedError(error) from error
+
+
+async def _is_undone(connection: Connection) -> bool:
+    """Undo what the work did; False where that cannot be told, such as after a COMMIT of its own.
+    The transaction that another statement began then knows nothing of ours."""
+    try:
+        await _execute(connection, f"ROLLBACK TO SAVEPOINT {_MARK}")
+    except psycopg.Error:
+        return False
+    return True
+
+
+async def _execute(connection: Connection, sql: str) -> None:
+    async with psycopg.AsyncRawCursor(connection, row_factory=tuple_row) as cursor:
+        await cursor.execute(sql.encode())
+
+
+def _ended() -> EffectError:
+    return EffectError(
+        reason="the work ended the transaction in which its effect was to be recorded, and the"
+        " effect may be stored without its record: leave out COMMIT and ROLLBACK, the store"
+        " commits.",
+        may_stay=True,
+    )
 
 
 class _AsText:

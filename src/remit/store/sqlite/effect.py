@@ -11,9 +11,12 @@ import msgspec
 
 from remit.store.records import Append, Appended, Fenced, News
 from remit.store.sqlite import journal
+from remit.store.sqlite.lent import Lent
 from remit.store.sqlite.moment import Moment
 from remit.values.errors import EffectError
 
+_TELLING = ("_info", "_xinfo", "_list", "_check", "defer_foreign_keys")
+"""How the names of pragmas end that change nothing of the connection when given something."""
 Effect = Callable[[sqlite3.Connection], Sequence[bytes]]
 
 
@@ -32,6 +35,7 @@ def transact(
     refused = journal.refusal(db, item)
     if refused is not None:
         return refused
+    assert isinstance(db, Lent)
     with _guarded(db):
         bodies = _bodies(db, work)
     (outcome,) = journal.append(
@@ -54,11 +58,15 @@ def _bodies(db: sqlite3.Connection, work: Effect) -> Sequence[bytes]:
 
 
 @contextmanager
-def _guarded(db: sqlite3.Connection) -> Iterator[None]:
-    """Refuse statements that begin or end a transaction, and notice where it was lost."""
+def _guarded(db: Lent) -> Iterator[None]:
+    """Refuse what ends a transaction or the connection, and what would change it for those
+    after; notice where the transaction was lost."""
     attempts: list[str | None] = []
 
-    def allow(action: int, name: str | None, *_: Any) -> int:
+    def allow(action: int, name: str | None, setting: str | None, *_: Any) -> int:
+        if action == sqlite3.SQLITE_PRAGMA:
+            is_told = setting is None or (name or "").lower().endswith(_TELLING)
+            return sqlite3.SQLITE_OK if is_told else sqlite3.SQLITE_DENY
         if action != sqlite3.SQLITE_TRANSACTION:
             return sqlite3.SQLITE_OK
         attempts.append(name)
@@ -66,7 +74,8 @@ def _guarded(db: sqlite3.Connection) -> Iterator[None]:
 
     db.set_authorizer(allow)
     try:
-        yield
+        with db.out(attempts):
+            yield
     except Raised as raised:
         if attempts:
             raise _trespass(attempts) from raised.error
@@ -86,5 +95,6 @@ def _guarded(db: sqlite3.Connection) -> Iterator[None]:
 def _trespass(attempts: Sequence[str | None]) -> EffectError:
     return EffectError(
         reason=f"the work asked for {attempts[0]} inside the store's transaction, and nothing of"
-        " it was stored: leave out commit, rollback and `with connection`, the store commits."
+        " it was stored: leave out commit, rollback, close and `with connection`, since the store"
+        " commits."
     )

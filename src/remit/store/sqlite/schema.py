@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from remit.store.migrations import Script, Versions, scripts
 from remit.store.sqlite.faults import patiently
+from remit.store.sqlite.lent import Lent
 from remit.values.errors import StoreError
 
 OURS = 0x726D6974
 """What marks a database as remit's: `rmit` in the file's header."""
 
+C = TypeVar("C", bound=sqlite3.Connection)
 OLDEST = (3, 37, 0)
 """The oldest SQLite that knows what the schema is made of."""
 
@@ -21,7 +24,7 @@ FOREIGN = "{path} is another program's database: give another path."
 """Why a file that holds something else is refused."""
 
 
-def open_writer(path: str, patience: float, *, migrating: bool = True) -> sqlite3.Connection:
+def open_writer(path: str, patience: float, *, migrating: bool = True) -> Lent:
     """The connection that writes, to a database whose schema is this code's.
 
     Raises StoreError, and changes nothing, where `path` holds something else or something newer,
@@ -37,18 +40,16 @@ def migrate(path: str, patience: float, given: Sequence[Script]) -> Versions:
     Raises StoreError, and changes nothing, where `path` holds something else or something newer.
     """
     db, before = _opened(path, patience, given)
-    db.close()
+    db.shut()
     return Versions(at=before, newest=given[-1].number)
 
 
-def _opened(
-    path: str, patience: float, given: Sequence[Script] | None
-) -> tuple[sqlite3.Connection, int]:
+def _opened(path: str, patience: float, given: Sequence[Script] | None) -> tuple[Lent, int]:
     refuse_what_cannot_work(path)
     if given is None:
         _refuse_what_is_not_made(path)
     newest = (given or scripts(__package__))[-1].number
-    db = _connect(path)
+    db = _connect(path, Lent)
     try:
         patiently(lambda: _refuse_what_is_not_ours(db, path, newest), patience)
         if given is None:
@@ -58,19 +59,21 @@ def _opened(
             return db, newest
         return db, patiently(lambda: _migrate(db, path, given), patience)
     except BaseException:
-        db.close()
+        db.shut()
         raise
 
 
 def open_reader(path: str) -> sqlite3.Connection:
     """A connection that cannot write."""
-    db = _connect(path)
+    db = _connect(path, sqlite3.Connection)
     db.execute("PRAGMA query_only = ON")
     return db
 
 
-def _connect(path: str) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+def _connect(path: str, kind: type[C]) -> C:
+    return sqlite3.connect(
+        path, timeout=0, isolation_level=None, check_same_thread=False, factory=kind
+    )
 
 
 def refuse_what_cannot_work(path: str) -> None:

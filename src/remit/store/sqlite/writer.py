@@ -14,6 +14,7 @@ from remit.store.sqlite.checkpoint import Checkpoints
 from remit.store.sqlite.faults import explained, passes, patiently
 from remit.store.sqlite.journal import carry_on_together
 from remit.store.sqlite.lane import Order, Outcome
+from remit.store.sqlite.lent import Lent
 from remit.store.sqlite.moment import Moment
 from remit.store.sqlite.pace import Pace
 
@@ -21,9 +22,7 @@ from remit.store.sqlite.pace import Pace
 class Writer:
     """Carries out orders in transactions. An order that fails harms no neighbour."""
 
-    def __init__(
-        self, db: sqlite3.Connection, path: str, now: Callable[[], Moment], patience: float
-    ) -> None:
+    def __init__(self, db: Lent, path: str, now: Callable[[], Moment], patience: float) -> None:
         self._db = db
         self._path = path
         self._now = now
@@ -79,7 +78,7 @@ class Writer:
             self._at_work.release()
 
     def close(self) -> None:
-        self._db.close()
+        self._db.shut()
         self._checkpoints.close()
 
     def _in_turn(self, orders: Sequence[Order[Any]]) -> list[Any]:
