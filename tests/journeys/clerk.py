@@ -14,6 +14,7 @@ from remit.testing.crash import Crash
 from remit.testing.model import Item, ScriptedModel
 from remit.tools.tool import Tool
 from remit.values.messages import AssistantMessage, Message, ToolMessage
+from remit.values.results import Pending, Question
 
 T = TypeVar("T")
 STAFF = Caller(user="staff_1", roles=frozenset({"staff"}))
@@ -185,3 +186,8 @@ async def pass_time(clock: ManualClock, seconds: float) -> None:
         clock.advance(min(seconds, 1.0))
         seconds -= 1.0
         await asyncio.sleep(0.002)
+
+
+def calls_of(waits: Iterable[Pending | Question]) -> list[Pending]:
+    """The calls among what a run waits with."""
+    return [one for one in waits if one.kind == "call"]

@@ -26,7 +26,7 @@ from remit.values.events import (
     ToolResultEvent,
     TurnEvent,
 )
-from tests.journeys.clerk import Desk, clerk, cut_short, soon
+from tests.journeys.clerk import Desk, calls_of, clerk, cut_short, soon
 
 SCRIPT: list[Item] = [
     [Say("Let me see.", pieces=2), Call("look", number=1)],
@@ -109,7 +109,7 @@ async def test_a_run_that_needs_a_person_ends_its_events_with_pending() -> None:
     events = await collected(clerk([Call("pay_out", amount=5)], Desk().tools()).stream("x"))
     assert [event.kind for event in events] == ["tool_call", "usage", "turn", "pending"]
     assert isinstance(events[-1], PendingEvent)
-    assert [pending.tool for pending in events[-1].pending] == ["pay_out"]
+    assert [pending.tool for pending in calls_of(events[-1].pending)] == ["pay_out"]
 
 
 async def test_text_is_told_while_the_model_still_speaks() -> None:

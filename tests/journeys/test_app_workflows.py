@@ -42,6 +42,7 @@ async def test_a_workflow_waits_for_people_and_messages_and_ends(
         run = await ended(app, await app.start("onboard", "Ada", user="u_1"))
         assert (run.status, run.agent, run.user) == ("paused", "onboard", "u_1")
         (question,) = run.pending
+        assert (question.kind, run.finish) == ("question", None)
         assert isinstance(question, Question)
         assert question.question == "Take them in?"
         with pytest.raises(AnswerRefusedError):
@@ -78,6 +79,7 @@ async def test_an_agent_inside_a_workflow_is_decided_about_from_outside(
     async with app_of(agent, store, clock, workflows=[pay]) as app:
         run = await ended(app, await app.start(pay, 5))
         (pending,) = run.pending
+        assert (pending.kind, run.finish) == ("call", "approval")
         assert isinstance(pending, Pending)
         assert (pending.tool, pending.arguments) == ("pay_out", {"amount": 5})
         await app.decide(run.id, edit={pending.id: {"amount": 3}}, by=STAFF)

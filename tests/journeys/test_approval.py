@@ -14,6 +14,7 @@ from tests.journeys.clerk import (
     STAFF,
     Desk,
     app_of,
+    calls_of,
     check_request,
     clerk,
     ended,
@@ -33,7 +34,7 @@ async def test_a_gated_call_waits_and_every_other_call_has_run(
     desk, model = Desk(), ScriptedModel(PAY)
     async with app_of(clerk(model, desk.tools()), store, clock) as app:
         run = await paused(app)
-        (pending,) = run.pending
+        (pending,) = calls_of(run.pending)
         assert (pending.tool, pending.arguments) == ("pay_out", {"amount": 150})
         assert pending.why
         assert len(pending.digest) == 64
@@ -132,7 +133,7 @@ async def test_a_check_says_whether_a_person_is_asked(
         run = await ended(app, await app.start("clerk", "x", user="u_1"))
     assert run.status == ("paused" if waits else "succeeded")
     assert desk.ran == ([] if waits else [("pay_out", 150)])
-    assert not waits or "secret" not in run.pending[0].why
+    assert not waits or "secret" not in calls_of(run.pending)[0].why
 
 
 async def test_a_check_is_not_asked_about_arguments_that_do_not_fit(

@@ -19,7 +19,16 @@ from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
 from remit.testing.model import Call, Say
 from remit.values.messages import ToolMessage
-from tests.journeys.clerk import STAFF, app_of, clerk, cut_short, ended, may_die, results
+from tests.journeys.clerk import (
+    STAFF,
+    app_of,
+    calls_of,
+    clerk,
+    cut_short,
+    ended,
+    may_die,
+    results,
+)
 
 
 @dataclasses.dataclass
@@ -121,7 +130,7 @@ async def test_in_a_call_that_a_person_approved(
 
     async with app_of(agent(seen, asks), store, clock) as app:
         run = await app.run("clerk", "x")
-    assert run.pending[0].arguments == KEPT
+    assert calls_of(run.pending)[0].arguments == KEPT
     assert (checked[0].point, checked[0].level) == (Point(1), 3)
     async with app_of(agent(seen, asks), store, clock) as app:
         pending = run.pending[0].id

@@ -27,6 +27,7 @@ from tests.journeys.clerk import (
     STAFF,
     Desk,
     app_of,
+    calls_of,
     clerk,
     cut_short,
     dies,
@@ -91,7 +92,7 @@ async def test_a_call_whose_process_died_waits_for_a_person_and_runs_if_it_did_n
     async with app_of(clerk([Say("done")], other.tools()), store, clock) as app:
         found = await ended(app, run)
         assert (found.status, found.finish, other.paid) == ("paused", "approval", Counter())
-        (pending,) = found.pending
+        (pending,) = calls_of(found.pending)
         assert (pending.tool, pending.arguments, pending.doubt) == ("pay", {"amount": 5}, True)
         assert "may have happened" in pending.why
         await app.decide(run, approve=[pending.id], by=STAFF)
@@ -108,7 +109,7 @@ async def test_a_call_that_a_person_keeps_back_tells_the_model_their_reason(
     bank, other = Bank(held=True), Bank()
     run = await dies_while_paying(store, clock, bank, Call("pay", amount=5), bank.tools())
     async with app_of(clerk([Say("done")], other.tools()), store, clock) as app:
-        (pending,) = (await ended(app, run)).pending
+        (pending,) = calls_of((await ended(app, run)).pending)
         await app.decide(run, deny={pending.id: REASON}, by=STAFF)
         found = await ended(app, run)
     (result,) = results(found.messages)
@@ -121,7 +122,7 @@ async def test_what_may_have_happened_cannot_be_edited(store: Store, clock: Manu
     bank, other = Bank(held=True), Bank()
     run = await dies_while_paying(store, clock, bank, Call("pay", amount=5), bank.tools())
     async with app_of(clerk([], other.tools()), store, clock) as app:
-        (pending,) = (await ended(app, run)).pending
+        (pending,) = calls_of((await ended(app, run)).pending)
         with pytest.raises(EditRefusedError, match="may have happened"):
             await app.decide(run, edit={pending.id: {"amount": 6}}, by=STAFF)
         assert (await app.get(run)).pending == (pending,)
@@ -156,7 +157,7 @@ async def test_doubts_and_approvals_wait_in_one_pause_and_every_other_call_has_r
     agent = clerk([Say("done")], [*other.tools(), *new.tools()])
     async with app_of(agent, store, clock) as app:
         found = await ended(app, ids[0])
-        waiting = [(one.arguments["amount"], one.doubt) for one in found.pending]
+        waiting = [(one.arguments["amount"], one.doubt) for one in calls_of(found.pending)]
         assert waiting == [(1, True), (3, False), (4, True), (6, True)]
         assert (new.ran, other.paid) == ([("hold", 2)], Counter())
         first, second, third, last = (one.id for one in found.pending)
@@ -192,7 +193,7 @@ async def test_a_call_that_queued_behind_the_others_has_not_started_and_runs(
     clock.advance(60)
     async with app_of(clerk([], other.tools()), store, clock) as app:
         found = await ended(app, ids[0])
-    assert [one.arguments["amount"] for one in found.pending] == [0, 1]
+    assert [one.arguments["amount"] for one in calls_of(found.pending)] == [0, 1]
     assert len(other.paid) == 1
     assert not set(other.paid) & set(bank.paid)
 
@@ -205,7 +206,7 @@ async def test_a_call_that_is_cut_again_asks_again(store: Store, clock: ManualCl
 
     async def life() -> None:
         async with app_of(clerk([], banks[1].tools()), dying, clock) as app:
-            (pending,) = (await ended(app, run)).pending
+            (pending,) = calls_of((await ended(app, run)).pending)
             await app.decide(run, approve=[pending.id], by=STAFF)
             await soon(banks[1].begun.wait())
             dying.dead = True
@@ -213,7 +214,7 @@ async def test_a_call_that_is_cut_again_asks_again(store: Store, clock: ManualCl
     await dies(life)
     clock.advance(60)
     async with app_of(clerk([Say("done")], banks[2].tools()), store, clock) as app:
-        (pending,) = (await ended(app, run)).pending
+        (pending,) = calls_of((await ended(app, run)).pending)
         assert (pending.doubt, banks[2].paid) == (True, Counter())
         await app.decide(run, approve=[pending.id], by=STAFF)
         assert (await ended(app, run)).finish == "answer"
@@ -241,7 +242,7 @@ async def test_a_person_is_asked_once_the_dead_process_must_be_done_with_the_cal
         assert not waiting.done()
         while not waiting.done():
             await pass_time(clock, 1)
-        assert (await waiting).pending[0].doubt
+        assert calls_of((await waiting).pending)[0].doubt
 
 
 async def test_a_drain_that_lets_the_call_finish_leaves_no_doubt(
@@ -280,7 +281,7 @@ async def test_a_call_in_doubt_stays_in_doubt_where_its_tool_is_gone_or_safe_by_
         bank = Bank(held=True)
         run = await dies_while_paying(store, clock, bank, Call("pay", amount=5), bank.tools())
         async with app_of(clerk([], tools), store, clock) as app:
-            assert (await ended(app, run)).pending[0].doubt
+            assert calls_of((await ended(app, run)).pending)[0].doubt
 
 
 def pays_twice(request: ModelRequest) -> Any:
@@ -303,7 +304,7 @@ def tools_of(bank: Bank) -> list[Tool]:
 async def decide_by_the_books(app: App, run: Run, bank: Bank) -> None:
     """Decide what waits as a person does who looks the payments up."""
     approve, deny = [], {}
-    for one in run.pending:
+    for one in calls_of(run.pending):
         number = next(c for c in run.turns[-1].calls if c.id == one.id).key
         if one.doubt and bank.paid[number]:
             deny[one.id] = REASON
@@ -319,7 +320,7 @@ async def live(store: Store, clock: ManualClock, bank: Bank, user: str, asked: l
         run_id = found[0].id if found else await app.start("clerk", "x", user=user)
         run = await ended(app, run_id)
         while run.status == "paused":
-            asked += [one.tool for one in run.pending if one.doubt]
+            asked += [one.tool for one in calls_of(run.pending) if one.doubt]
             await decide_by_the_books(app, run, bank)
             run = await ended(app, run_id)
         return run
@@ -375,7 +376,7 @@ async def test_a_run_with_a_doubt_replays(store: Store, clock: ManualClock, happ
     bank, other = Bank(held=True), Bank()
     run = await dies_while_paying(store, clock, bank, Call("pay", amount=5), bank.tools())
     async with app_of(clerk([Say("done")], other.tools()), store, clock) as app:
-        (pending,) = (await ended(app, run)).pending
+        (pending,) = calls_of((await ended(app, run)).pending)
         told: dict[str, Any] = {"deny": {pending.id: "yes"}}
         await app.decide(run, by=STAFF, **(told if happened else {"approve": [pending.id]}))
         await ended(app, run)

@@ -23,6 +23,7 @@ from remit.testing.clock import ManualClock
 from remit.testing.crash import Crash, CrashStore
 from remit.testing.model import Say, ScriptedModel
 from remit.values.results import Pending
+from tests.journeys.clerk import calls_of
 from tests.journeys.desk import World, desk, endless
 from tests.journeys.flows import Flows, hosting
 
@@ -96,7 +97,7 @@ async def test_agents_side_by_side_wait_in_one_pause_and_go_on_together(
         run = await flows.start(care, ["a", "b"])
         paused = await flows.settled(run)
         assert (paused.status, paused.finish) == ("paused", "approval")
-        assert [one.tool for one in paused.pending] == ["refund", "refund"]
+        assert [one.tool for one in calls_of(paused.pending)] == ["refund", "refund"]
         assert len({one.id for one in paused.pending}) == 2
         asks = waiting(await flows.facts(run))
         assert list(asks) == [
@@ -105,7 +106,7 @@ async def test_agents_side_by_side_wait_in_one_pause_and_go_on_together(
         ]
         await decide(flows, run)
         paused = await flows.settled(run)
-        assert [one.tool for one in paused.pending] == ["refund"]
+        assert [one.tool for one in calls_of(paused.pending)] == ["refund"]
         await decide(flows, run)
         ended = await flows.ended(run)
 

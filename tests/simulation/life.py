@@ -19,6 +19,7 @@ from remit.store.memory import MemoryStore
 from remit.store.records import ENDED
 from remit.testing.crash import Crash
 from remit.values import ids
+from tests.journeys.clerk import calls_of
 from tests.simulation.history import History
 from tests.simulation.laws import check
 from tests.simulation.loop import Machine, MachineClock, SimLoop
@@ -252,7 +253,9 @@ class Life:
             pending = pending[:1]
         verdict = random.random()
         try:
-            if verdict < 0.6 or (verdict > 0.8 and any(call.doubt for call in run.pending)):
+            if verdict < 0.6 or (
+                verdict > 0.8 and any(call.doubt for call in calls_of(run.pending))
+            ):
                 await app.decide(run.id, approve=pending, by=Caller(user=who))
             elif verdict < 0.8:
                 await app.decide(run.id, deny=dict.fromkeys(pending, "no"), by=Caller(user=who))

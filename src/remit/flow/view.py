@@ -43,9 +43,10 @@ def view(outline: Run, facts: Facts, answered: Collection[str] = ()) -> Run:
     end = next((fact for _, fact in facts if isinstance(fact, Finished)), None)
     paused = outline.status == "paused"
     asks = waiting(facts) if paused else {}
+    is_for_calls = any(ask.kind == "call" for ask in asks.values())
     return replace(
         outline,
-        finish=end.finish if end else "approval" if asks else None,
+        finish=end.finish if end else "approval" if is_for_calls else None,
         reason=end.reason if end else None,
         error=end.error if end else None,
         output=end.output if end else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -56,6 +56,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     are those of what may have happened.
     """
 
+    kind: ClassVar[Literal["call"]] = "call"
     id: str
     tool: str
     arguments: dict[str, Any]
@@ -68,13 +69,15 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A question that a workflow waits with. `schema` is the JSON Schema that an answer must
     fit; None takes any JSON value."""
 
+    kind: ClassVar[Literal["question"]] = "question"
     id: str
     question: str
     schema: dict[str, Any] | None = None
 
 
-Waiting = Pending | Any
-"""A pending call; a workflow's run waits with Questions, too."""
+Waiting = Pending | Question
+"""What a run waits with: a call for `app.decide`, or a workflow's question for `app.answer`. Their
+`kind` tells them apart."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +99,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     turns: tuple[Turn, ...] = ()
     usage: Usage = Usage()
-    pending: tuple[Waiting, ...] = ()
+    pending: tuple[Pending, ...] = ()
     state: str | None = None
 
 

@@ -70,7 +70,9 @@ def happened(event: Event) -> list[Cell]:
             return [Cell(f"{call.name}({given}) -> {one_line(result.text, 60)}", tone)]
         case PendingEvent(pending=pending):
             return [
-                Cell(f"waits: {one.tool}({arguments(one.arguments)})", "waiting") for one in pending
+                Cell(f"waits: {one.tool}({arguments(one.arguments)})", "waiting")
+                for one in pending
+                if one.kind == "call"
             ]
         case DoneEvent(result=result, error=error):
             if result is None:

@@ -112,7 +112,7 @@ class Timeline:
             case ToolResultEvent(call=call, result=result):
                 self.results[call.key] = result
             case PendingEvent(pending=pending):
-                self.waiting[run] = pending
+                self.waiting[run] = tuple([one for one in pending if one.kind == "call"])
             case DoneEvent():
                 self.decided(run)
                 self.ended.add(run)
