@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -181,3 +182,37 @@ async def test_a_key_stands_for_one_point_of_a_fork(store: Store, clock: ManualC
         assert await app.fork(run.id, after_turn=0, key="k") == fork
         with pytest.raises(StartKeyError):
             await app.fork(run.id, after_turn=1, key="k")
+
+
+@pytest.mark.parametrize("on_limit", ["stop", "answer"])
+async def test_a_fork_that_has_nothing_left_to_answer_fails_without_a_model_call(
+    store: Store, clock: ManualClock, on_limit: Any
+) -> None:
+    model = ScriptedModel([*SCRIPT, Say("Sure.")])
+    agent = clerk(model, Desk().tools(), budget=Budget(turns=5))
+    async with app_of(agent, store, clock) as app:
+        run = await ended(app, await app.start("clerk", "How many?", user="u_1"))
+        asked = len(model.requests)
+    at = datetime.fromtimestamp(clock.wall(), UTC) + timedelta(seconds=2)
+    once = agent.replace(budget=Budget(turns=1), on_limit=on_limit)
+    async with app_of(once, store, clock) as app:
+        mute = await app.fork(run.id, after_turn=0, user="u_2", at=at)
+        asking = await app.fork(run.id, after_turn=0, user="u_2", at=at, message="Sure?")
+        assert await app.forget("u_1") == 1
+        clock.advance(2)
+        failed = await ended(app, mute)
+        assert (failed.status, failed.turns) == ("failed", ())
+        assert "was deleted" in (failed.error or "")
+        assert (await ended(app, asking)).text == "Sure."
+        assert len(model.requests) == asked + 1
+
+
+async def test_a_fork_that_went_on_is_replayed_after_its_base_was_deleted(
+    store: Store, clock: ManualClock
+) -> None:
+    model = ScriptedModel([*SCRIPT, Say("Forked.")])
+    async with app_of(clerk(model, Desk().tools()), store, clock) as app:
+        run = await ended(app, await app.start("clerk", "How many?", user="u_1"))
+        fork = await ended(app, await app.fork(run.id, after_turn=0, user="u_2"))
+        assert await app.forget("u_1") == 1
+        assert await app.replay(fork.id) is None

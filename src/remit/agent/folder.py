@@ -46,6 +46,8 @@ class Folder:
         self._starts = math.inf if fold is None else self._room * 4 // 5
         self._end = None if fold is None else fold.end(window)
         self._past, self._earlier = past
+        self.has_past = bool(self._past)
+        """Whether anything was said before the run."""
         self.full = False
         """Whether the next request leaves no room for an answer, and no fold can help."""
 

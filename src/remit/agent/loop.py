@@ -20,7 +20,7 @@ from remit.agent.plan import Deps, Plan
 from remit.agent.recorded.folds import Folds
 from remit.agent.recorded.verdicts import Braked, Closing, given
 from remit.agent.state import AgentInput, AgentState, derive
-from remit.agent.think import think
+from remit.agent.think import think, unasked
 from remit.kernel.program import Outcome
 from remit.kernel.run import ActiveRun
 from remit.models.request import Stop
@@ -164,6 +164,9 @@ class _Drive:
         match move:
             case Think():
                 turn = len(state.turns)
+                if not (state.messages or self.folder.has_past):
+                    await unasked(run, turn)
+                    return
                 if plan.hooks.prepare_turn is not None:
                     await self.actor.hooked.prepare(plan.tools, plan.remodel)
                     prepared = state.prepared(turn)

@@ -23,7 +23,7 @@ from remit.models.assemble import Assembly, RawCall
 from remit.models.protocol import Model
 from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk, ToolSpec
 from remit.values.content import Call, Reasoning, Text
-from remit.values.errors import ConfigError, ProviderError, StoreError
+from remit.values.errors import ConfigError, ProviderError, StepFailedError, StoreError
 from remit.values.events import ReasoningEvent, TextEvent
 from remit.values.messages import AssistantMessage
 from remit.values.usage import Usage
@@ -56,6 +56,18 @@ async def think(
     told = _Told(run, turn, request.tools)
     ask = partial(_ask, told, model, request, ears, form)
     return await run.step(step_name(turn), ask, ModelAnswer)
+
+
+async def unasked(run: ActiveRun, turn: int) -> ModelAnswer:
+    """The journal's answer to nothing: what the run builds on was deleted before it asked
+    anything itself. Raises StepFailedError where there is none; no model is asked."""
+    name = step_name(turn)
+
+    async def refuse() -> ModelAnswer:
+        why = "there is nothing to answer: the run that this one builds on was deleted"
+        raise StepFailedError(step=name, error=why)
+
+    return await run.step(name, refuse, ModelAnswer)
 
 
 class _Told:

@@ -194,7 +194,8 @@ class App:
 
         Turns are counted from 0; without `after_turn` it is the last. The new run is for the same
         user and tenant unless told, has a budget and idempotency keys of its own, and sees what
-        was said until then, and `message` after it. `agent` and `model` take the places of those
+        was said until then, and `message` after it. One without a message fails where the other run
+        is deleted before it begins. `agent` and `model` take the places of those
         that the run had. A `thread` must be new, whatever `if_busy` says. Raises ConfigError,
         RunNotFoundError and StartKeyError.
         """
