@@ -296,6 +296,26 @@ async def test_a_restarted_server_loses_nothing_and_doubles_nothing(server: Serv
         assert await write(store, item(again)) == Appended(2, 0)
 
 
+async def test_a_store_whose_server_is_away_is_closed_before_long(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "_LEAVING", 0.2)
+    store = PostgresStore(server.address, patience=600)
+    await store.open()
+    await queued(store, "r")
+    server.stop("immediate")
+    try:
+        asked = [asyncio.ensure_future(call) for call in (store.get("r"), queued(store, "s"))]
+        await asyncio.wait(asked, timeout=0)
+
+        await asyncio.wait_for(store.close(), 10)
+
+        for told in await asyncio.gather(*asked, return_exceptions=True):
+            assert isinstance(told, StoreError)
+    finally:
+        server.start()
+
+
 async def test_lost_notifications_cost_no_more_than_a_sweep(
     place: Place, witness: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from remit import tool
+from remit import Pending, tool
 from remit.kernel.facts import Started, decode
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
@@ -45,7 +45,9 @@ async def test_a_call_whose_lease_ended_while_its_start_was_recorded_does_not_be
         found = await waiting
     assert slow.was_slow
     assert (found.status, bank.paid) == ("paused", Counter())
-    assert found.pending[0].doubt
+    (call,) = found.pending
+    assert isinstance(call, Pending)
+    assert call.doubt
 
 
 async def test_draining_lets_the_calls_finish_beside_one_that_may_not_begin(

@@ -42,6 +42,8 @@ from remit.values.results import Status
 T = TypeVar("T")
 _log = logging.getLogger("remit.host")
 _PAUSES = (0.05, 0.2, 0.8)
+_PATIENT = 5.0
+"""How many seconds of tries are enough: a store that takes longer has tried again itself."""
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,13 +159,16 @@ class Client:
                 return "running"
 
     async def _surely(self, write: Callable[[], Awaitable[T]]) -> T:
-        """What `write` comes to. Where the store fails its outcome is unknown, so it is made
-        again, under the id that it has: what was done already is then found done. Raises
-        StoreError after a few tries."""
+        """What `write` comes to. Where the store fails its outcome is unknown, so it is made again,
+        under the id that it has: what was done already is then found done. Raises StoreError after
+        a few tries, and where the store was patient itself after the first."""
+        asked = self._clock.steady()
         for pause in _PAUSES:
             try:
                 return await write()
             except StoreError as error:
+                if self._clock.steady() - asked >= _PATIENT:
+                    raise
                 _log.warning("a write failed, trying again: %s", error)
                 await self._clock.sleep(pause)
         return await write()

@@ -27,6 +27,8 @@ from remit.values.clock import counted
 from remit.values.errors import LetGo, StoreError
 
 _log = logging.getLogger("remit.host")
+GIVING_BACK = 2.0
+"""How many seconds a process that leaves waits until the store took something back."""
 _MARGIN = 1.0
 """Seconds beyond the grace that tools have, so that a drive that waits for one is not cut."""
 
@@ -262,13 +264,17 @@ class Executor:
     async def _give_back(self, refusal: Refusal | None = None) -> None:
         left_behind = self._run is not None and self._run.left_behind
         try:
-            await self._store.release(
-                self._worker,
-                self.claim.run,
-                self.claim.token,
-                abandoned=left_behind,
-                refusal=refusal,
-            )
+            # Who leaves waits for no store that is away: the lease ends by itself.
+            async with asyncio.timeout(GIVING_BACK if refusal is None else None):
+                await self._store.release(
+                    self._worker,
+                    self.claim.run,
+                    self.claim.token,
+                    abandoned=left_behind,
+                    refusal=refusal,
+                )
+        except TimeoutError:
+            _log.warning("run %s could not be given back in time", self.claim.run)
         except StoreError as error:
             _log.warning("run %s could not be given back: %s", self.claim.run, error)
 

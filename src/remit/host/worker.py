@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from remit.host.executor import Executor
+from remit.host.executor import GIVING_BACK, Executor
 from remit.host.place import Place
 from remit.host.pulse import Pulse
 from remit.host.readers import Watcher
@@ -110,10 +110,12 @@ class Worker:
         A run whose code ended this process is not given back: that counts as a death of it, so
         that it cannot do so for ever."""
         try:
-            for held in await self._store.beat(self._id, 1.0) or ():
-                if (held.run, held.token) in self._fatal:
-                    continue
-                await self._store.release(self._id, held.run, held.token)
+            async with asyncio.timeout(GIVING_BACK):
+                for held in await self._store.beat(self._id, 1.0) or ():
+                    if (held.run, held.token) not in self._fatal:
+                        await self._store.release(self._id, held.run, held.token)
+        except TimeoutError:
+            _log.warning("what this worker still holds could not be given back in time")
         except StoreError as error:
             _log.warning("what this worker still holds could not be given back: %s", error)
 

@@ -100,8 +100,7 @@ class Connections:
         """Finish what waits, then let go of the connections."""
         await self.effects.stop()
         await self._writer.stop()
-        for lane in (self._looker, self._reader, self.news):
-            await lane.stop()
+        await asyncio.gather(*(lane.stop() for lane in (self._looker, self._reader, self.news)))
 
     def _alone(self, draw: Draw) -> Callable[[Sequence[Any]], Plan]:
         return lambda all: draw(self._sql, *all)

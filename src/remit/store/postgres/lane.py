@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,6 +29,8 @@ T = TypeVar("T")
 _log = logging.getLogger("remit.store")
 _LONGEST_ANSWER = 30.0
 _ALONE = 4
+_LEAVING = 2.0
+"""How many seconds a lane that stops waits for a server that is away."""
 
 
 class Plan(NamedTuple):
@@ -93,6 +96,7 @@ class Lane:
         self._wire: Wire | None = None
         self._opening: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
+        self._last_hope = math.inf
 
     @property
     def session(self) -> int | None:
@@ -104,10 +108,14 @@ class Lane:
         self._go_soon()
 
     async def stop(self) -> None:
-        """Carry out what waits, and take nothing more."""
+        """Carry out what waits, and take nothing more. Where the server is away, what waits for it
+        fails soon."""
         if self._waiting or self._flying or self._resting:
             self._stopping = self._loop.create_future()
+            self._last_hope = self._loop.time() + _LEAVING
+            hopeless = self._loop.call_at(self._last_hope, self._give_up)
             await self._stopping
+            hopeless.cancel()
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait([self._opening])
@@ -255,9 +263,16 @@ class Lane:
                 if self._waiting:
                     await asyncio.sleep(_pause(tries))
 
+    def _give_up(self) -> None:
+        """Who waits for a connection that is still being made waits no more."""
+        if self._wire is None and self._waiting:
+            self._refuse(TimeoutError(), False)
+            self._go_soon()
+
     def _refuse(self, error: Exception, may_come_back: bool) -> None:
         """Tell those who have waited long enough, or all, that there is no server."""
         now = self._loop.time()
+        may_come_back = may_come_back and now < self._last_hope
         waiting, self._waiting = self._waiting, deque()
         for order in waiting:
             if may_come_back and now < order.deadline:
