@@ -12,6 +12,7 @@ import remit
 from remit import errors, messages
 from remit.agent import hooks, loop
 from remit.agent.brakes import Brakes
+from remit.agent.fold import Fold
 from remit.agent.recorded.verdicts import Brake
 from remit.agent.toolbox import Inventory
 from remit.agent.toolbox.inventory import ToolEntry
@@ -70,6 +71,7 @@ def agent() -> Sections:
         "ToolResult": public.options(hooks.ToolResult),
         "TurnPlan": public.options(hooks.TurnPlan),
         "Brakes": public.options(Brakes),
+        "Fold": public.options(Fold),
         "Catalogue": public.parameters(remit.Catalogue.__init__),
         "Methods of Catalogue": public.methods(remit.Catalogue),
         "Card": public.options(remit.Card),
