@@ -191,9 +191,7 @@ def _forms() -> Iterator[str]:
 
 def _reasons() -> Iterator[str]:
     yield from get_args(Brake)
-    yield from dict.fromkeys(
-        re.findall(r'End\("exhausted", "(\w+)"\)', inspect.getsource(loop.next_move))
-    )
+    yield from dict.fromkeys(re.findall(r'End\("exhausted", "(\w+)"\)', inspect.getsource(loop)))
 
 
 def _events() -> Iterator[tuple[str, dict[str, str]]]:
