@@ -14,10 +14,11 @@ from typing import Protocol
 from remit.agent.agent import Agent
 from remit.agent.budget import Budget
 from remit.app import App
-from remit.cli import output, status, wire
-from remit.cli.lines import Interrupted, Lines
+from remit.cli import status, wire
 from remit.cli.models import Wanted, ready
-from remit.cli.wording import money, one_line, shown
+from remit.cli.render import output
+from remit.cli.render.lines import Interrupted, Lines
+from remit.cli.render.wording import money, one_line, shown
 from remit.models.protocol import Model
 from remit.models.request import Chunk, ModelRequest
 from remit.values import ids

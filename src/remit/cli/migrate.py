@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from remit.cli import address, output, status
-from remit.cli.page import Line
+from remit.cli import address, status
+from remit.cli.render import output
+from remit.cli.render.page import Line
 from remit.store.connect import connect, upkeep
 from remit.store.migrations import Versions
 from remit.store.upkeep import Upkeep

@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from remit.app import App
-from remit.cli import output, pages, status, wire
-from remit.cli.page import Block, Line
+from remit.cli import status, wire
+from remit.cli.render import output, pages
+from remit.cli.render.page import Block, Line
+from remit.cli.render.wording import count, one_line
 from remit.cli.sight import Sight, look
 from remit.cli.where import Where, opened
-from remit.cli.wording import count, one_line
 from remit.store.protocol import Store
 from remit.values.errors import (
     AlreadyDecidedError,

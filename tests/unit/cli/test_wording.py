@@ -7,9 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from remit.cli import invocation, plain, status
-from remit.cli.page import Block, Cell, Column, Fields, Heading, Line, Listing
-from remit.cli.wording import arguments, count, moment, money, one_line, shown
+from remit.cli import invocation, status
+from remit.cli.render import plain
+from remit.cli.render.page import Block, Cell, Column, Fields, Heading, Line, Listing
+from remit.cli.render.wording import arguments, count, moment, money, one_line, shown
 
 
 @pytest.mark.parametrize(

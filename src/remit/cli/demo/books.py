@@ -13,9 +13,19 @@ from remit.cli.demo.messages import CustomerMessage
 from remit.cli.demo.orders import Count, OrderBook
 from remit.cli.demo.rules import RATES
 from remit.cli.demo.story import Seen
-from remit.cli.page import Block, Cell, Column, Fields, Heading, Line, Listing, Tone, tone_of_status
+from remit.cli.render.page import (
+    Block,
+    Cell,
+    Column,
+    Fields,
+    Heading,
+    Line,
+    Listing,
+    Tone,
+    tone_of_status,
+)
+from remit.cli.render.wording import count, money
 from remit.cli.sight import Sight
-from remit.cli.wording import count, money
 from remit.models.protocol import Model
 from remit.values.results import ENDED
 

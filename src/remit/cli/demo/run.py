@@ -19,8 +19,8 @@ from remit.cli.demo.stage import Stage
 from remit.cli.demo.story import Seen, Story
 from remit.cli.demo.timeline import PATIENCE, Timeline
 from remit.cli.models import Wanted, ready
+from remit.cli.render.wording import count, one_line
 from remit.cli.sight import look
-from remit.cli.wording import count, one_line
 from remit.models.protocol import Model
 from remit.store.connect import connect
 from remit.values.clock import SystemClock

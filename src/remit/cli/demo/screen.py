@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from remit.cli.page import Block, Cell, Tone
-from remit.cli.wording import arguments, count, money, one_line
+from remit.cli.render.page import Block, Cell, Tone
+from remit.cli.render.wording import arguments, count, money, one_line
 from remit.values.events import DoneEvent, Event, PendingEvent, ToolResultEvent
 
 

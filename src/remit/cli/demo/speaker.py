@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from remit.cli import output, plain
 from remit.cli.demo.screen import Beat, Moment, Screen, clock, happened
-from remit.cli.page import Block
+from remit.cli.render import output, plain
+from remit.cli.render.page import Block
 
 
 class JsonScreen:

@@ -18,8 +18,8 @@ from remit.cli.demo.stage import Stage
 from remit.cli.demo.timeline import Stuck, Timeline
 from remit.cli.demo.worker import TERMS
 from remit.cli.demo.workers import WorkerProcess, worker
-from remit.cli.page import Tone
-from remit.cli.wording import arguments, count, one_line
+from remit.cli.render.page import Tone
+from remit.cli.render.wording import arguments, count, one_line
 from remit.values.errors import RemitError
 from remit.values.identity import Caller
 from remit.values.messages import ToolMessage

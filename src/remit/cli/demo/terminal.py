@@ -11,9 +11,9 @@ from rich.live import Live
 from rich.rule import Rule
 from rich.text import Text
 
-from remit.cli import terminal
 from remit.cli.demo.screen import Beat, Moment, clock, happened
-from remit.cli.page import Block
+from remit.cli.render import terminal
+from remit.cli.render.page import Block
 
 
 class TerminalScreen:

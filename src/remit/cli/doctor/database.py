@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, assert_never
 
 from remit.cli.doctor.finding import Finding, Level, Measures, Name
-from remit.cli.wording import span
+from remit.cli.render.wording import span
 from remit.store.migrations import Versions
 from remit.store.upkeep import Look, PostgresHealth, Shut, SqliteHealth, Why
 

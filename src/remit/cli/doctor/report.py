@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from remit.cli.doctor.finding import Finding, Level
-from remit.cli.page import Block, Line, Tone
-from remit.cli.wording import count, one_line
+from remit.cli.render.page import Block, Line, Tone
+from remit.cli.render.wording import count, one_line
 
 LEVELS: Mapping[Level, Tone] = {"error": "bad", "warning": "waiting", "note": "dim"}
 

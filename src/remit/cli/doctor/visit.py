@@ -6,13 +6,14 @@ import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from remit.cli import address, output, status
+from remit.cli import address, status
 from remit.cli.doctor import machine, patient, report
 from remit.cli.doctor.agents import agents
 from remit.cli.doctor.database import database
 from remit.cli.doctor.finding import Finding, Measures
 from remit.cli.doctor.patient import Opened
 from remit.cli.doctor.work import work
+from remit.cli.render import output
 from remit.store.connect import upkeep
 from remit.store.protocol import Store
 from remit.store.upkeep import Concern, Look

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from remit.cli.doctor.finding import Finding, Measures
-from remit.cli.wording import count, one_line, span
+from remit.cli.render.wording import count, one_line, span
 from remit.kernel.facts import Paused, decode
 from remit.store.records import ENCODED
 from remit.store.upkeep import Waiting, Work

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import msgspec
 
 from remit.agent.toolbox import Inventory, ToolEntry
-from remit.cli import apps, output, status
-from remit.cli.page import Block, Cell, Column, Heading, Line, Listing
-from remit.cli.wording import count
+from remit.cli import apps, status
+from remit.cli.render import output
+from remit.cli.render.page import Block, Cell, Column, Heading, Line, Listing
+from remit.cli.render.wording import count
 from remit.values.errors import ConfigError
 
 _COLUMNS = (

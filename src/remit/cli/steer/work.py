@@ -10,11 +10,12 @@ from typing import Any
 
 from remit.app.forking import NothingToAnswerError
 from remit.app.starting import StartOptions
-from remit.cli import output, status
-from remit.cli.page import Block, Line
+from remit.cli import status
+from remit.cli.render import output
+from remit.cli.render.page import Block, Line
+from remit.cli.render.wording import count, one_line
 from remit.cli.runs import check_caller
 from remit.cli.where import Where, opened
-from remit.cli.wording import count, one_line
 from remit.flow.view import is_flow
 from remit.host.readers import facts_of
 from remit.values.errors import ConfigError

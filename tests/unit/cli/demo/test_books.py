@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from remit import Caller, Run, Turn, Usage
-from remit.cli import plain
 from remit.cli.demo import books
 from remit.cli.demo.books import Books
 from remit.cli.demo.messages import CustomerMessage
 from remit.cli.demo.orders import Count
 from remit.cli.demo.story import Seen
+from remit.cli.render import plain
 from remit.cli.sight import Decided, Sight
 from remit.values.content import Call
 from remit.values.messages import ToolMessage

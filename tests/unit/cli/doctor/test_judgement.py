@@ -12,7 +12,7 @@ from remit.cli.doctor import report
 from remit.cli.doctor.database import NETWORKED, postgres, shut, sqlite
 from remit.cli.doctor.finding import Finding, Level, Measures, Name
 from remit.cli.doctor.machine import installed, python
-from remit.cli.wording import span
+from remit.cli.render.wording import span
 from remit.store.upkeep import PostgresHealth, Shut, SqliteHealth, Why
 
 HOW_TO = Path(__file__).parents[4] / "docs" / "how-to" / "keep-a-store-healthy.md"

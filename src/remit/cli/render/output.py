@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from remit.cli import plain
-from remit.cli.page import Block
+from remit.cli.render import plain
+from remit.cli.render.page import Block
 from remit.values import codec
 
 VERSION = 1
@@ -37,7 +37,7 @@ def show(blocks: Sequence[Block], objects: Sequence[Mapping[str, Any]], *, json:
         case "terminal":
             from rich.console import Console
 
-            from remit.cli import terminal
+            from remit.cli.render import terminal
 
             terminal.show(Console(highlight=False), blocks)
 

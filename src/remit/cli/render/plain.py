@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from remit.cli.page import Block, Column, Fields, Heading, Line, Listing
+from remit.cli.render.page import Block, Column, Fields, Heading, Line, Listing
 
 _STEP = "  "
 

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from remit.cli.page import Block, Cell, Fields, Heading, Line, Listing, Tone
+from remit.cli.render.page import Block, Cell, Fields, Heading, Line, Listing, Tone
 
 STYLES: dict[Tone, str] = {
     "plain": "",

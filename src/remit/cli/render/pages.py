@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from remit.cli.page import Block, Cell, Column, Fields, Heading, Line, Listing, Tone, tone_of_status
+from remit.cli.render.page import (
+    Block,
+    Cell,
+    Column,
+    Fields,
+    Heading,
+    Line,
+    Listing,
+    Tone,
+    tone_of_status,
+)
+from remit.cli.render.wording import arguments, count, moment, money, one_line, shown
 from remit.cli.sight import Sight
 from remit.cli.steps import Step
 from remit.cli.where import Where
-from remit.cli.wording import arguments, count, moment, money, one_line, shown
 from remit.values.content import Call
 from remit.values.identity import Caller
 from remit.values.results import Pending, Run, Turn

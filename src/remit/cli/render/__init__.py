@@ -1,0 +1,1 @@
+"""What commands print: pages, and the three forms that they take."""
