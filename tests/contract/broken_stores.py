@@ -311,6 +311,17 @@ class OrphanHolds(PurseBroken):
     purse = OpenPurse
 
 
+class GenerousPurse(Purse):
+    def _is_used(self, run: StoredRun, name: str) -> bool:
+        return False
+
+
+class NamesUsedTwice(PurseBroken):
+    """Holds money again under a name that holds some, and forgets what it held."""
+
+    purse = GenerousPurse
+
+
 class RoundedPurse(Purse):
     def state(self, meter: Meter, now: int) -> MeterState:
         state = super().state(meter, now)

@@ -52,6 +52,7 @@ BROKEN = {
     ],
     "UnseededMeters": ["a_fresh_meter_begins_with_what_was_spent"],
     "OrphanHolds": ["an_end_settles_what_is_held_at_its_bound"],
+    "NamesUsedTwice": ["a_name_holds_money_once"],
     "RoundedSums": ["sums_are_exact_whatever_their_size"],
     "CarelessDeletion": ["what_a_living_fork_builds_on_stays"],
     "EagerTimer": ["a_sleeper_is_claimed_at_its_time"],

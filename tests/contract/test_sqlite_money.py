@@ -1,4 +1,4 @@
-"""Laws of money in a SQLite file that are its own: its clock, and what it keeps of a meter."""
+"""Laws of money in a SQLite file that are its own: what it keeps of a hold and of a meter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from remit.store.money import (
     Hold,
     Meter,
     MeterState,
-    Settlement,
 )
 from remit.store.records import Appended, Claim
 from remit.store.sqlite import SqliteStore
@@ -50,40 +49,6 @@ async def ask(store: SqliteStore, had: Claim, seq: int, wish: Hold) -> Granted |
     outcome = await write(store, item(had, seq=seq, holds=(wish,)))
     assert isinstance(outcome, Appended)
     return outcome.grants[0]
-
-
-async def test_a_clock_that_is_set_back_gives_no_money_back(
-    store: SqliteStore, clock: ManualClock
-) -> None:
-    had = await held(store)
-    assert await ask(store, had, 1, hold("a", 60, TODAY)) == Granted()
-
-    clock.advance(-DAY / 1e6)
-
-    assert await ask(store, had, 2, hold("b", 60, TODAY)) == Denied("today", 100, 0, 60)
-    assert await ask(store, had, 3, hold("c", 40, TODAY)) == Granted()
-    settled = Settlement(name="c", nano=30, charge=CHARGE)
-    await write(store, item(had, seq=4, settles=(settled,)))
-    assert await store.meters([TODAY]) == [MeterState(30, 60)]
-
-
-async def test_a_meter_of_another_shape_goes_on_with_what_is_spent_and_held(
-    store: SqliteStore, clock: ManualClock
-) -> None:
-    had = await held(store)
-    await ask(store, had, 1, hold("a", 20, TODAY))
-    await write(store, item(had, seq=2, settles=(Settlement(name="a", nano=15, charge=CHARGE),)))
-    await ask(store, had, 3, hold("b", 30, TODAY))
-    rolling = Meter(key="today", slots=61, width=60_000_000)
-
-    assert await store.meters([rolling]) == [MeterState(15, 30)]
-    assert await ask(store, had, 4, hold("c", 60, rolling)) == Denied("today", 100, 15, 30)
-    await write(store, item(had, seq=5, settles=(Settlement(name="b", nano=1, charge=CHARGE),)))
-    assert await store.meters([rolling]) == [MeterState(16, 0)]
-    clock.advance(3600)
-    assert await store.meters([rolling]) == [MeterState(16, 0)]
-    clock.advance(60)
-    assert await store.meters([rolling]) == [MeterState(0, 0)]
 
 
 async def test_what_is_held_does_not_outlive_its_run(

@@ -73,7 +73,7 @@ def test_both_sql_stores_use_the_same_names() -> None:
         "held",  # beat
         "lapsed",  # take_back
         *("charge", "charged", "open_holds"),  # settle and close_holds
-        *("meter", "ring", "move_meter", "held_on"),  # settle, hold and meters
+        *("meter", "ring", "move_meter", "held_on", "used"),  # settle, hold and meters
         *("usage_by_slot", "usage_slots"),  # a function of the schema
         *("old_run", "delete_run", "delete_entries", "delete_signals"),  # delete_runs
         *("move_head", "delete_thread"),

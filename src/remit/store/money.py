@@ -9,6 +9,9 @@ import msgspec
 
 DAY = 86_400_000_000
 """A day's microseconds."""
+MOST = 2**63 - 1
+"""What a meter counts up to: where it comes to more, it stands there."""
+_DEAREST = 2**60
 GROUPS = ("user", "tenant", "run", "program", "model", "purpose", "day")
 """What a ledger can be grouped by."""
 
@@ -29,10 +32,13 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ceiling(msgspec.Struct, frozen=True):
-    """The most that a meter may come to."""
+    """The most that a meter may come to, from 0 to `MOST`."""
 
     meter: Meter
     limit: int
+
+    def __post_init__(self) -> None:
+        _check("a ceiling", self.limit, MOST)
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,13 +50,17 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """Money reserved before a model call, under a name that the run uses once. It is granted
-    if every ceiling has room for it. `charge` is what is written if nobody settles it."""
+    """Money reserved before a model call. It is granted if every ceiling has room for it. The
+    run uses the name once: where it holds money already, or was charged, it is granted and no
+    more is held. `charge` is what is written if nobody settles it."""
 
     name: str
     nano: int
     ceilings: tuple[Ceiling, ...]
     charge: Charge
+
+    def __post_init__(self) -> None:
+        _check("a hold", self.nano, _DEAREST)
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +73,14 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     charge: Charge | None
     estimated: bool = False
     meters: tuple[Meter, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check("a settlement", self.nano, _DEAREST)
+
+
+def _check(what: str, nano: object, most: int) -> None:
+    if type(nano) is not int or not 0 <= nano <= most:
+        raise ValueError(f"{what} is a whole number of nano-units from 0 to {most}, not {nano!r}")
 
 
 class Granted(msgspec.Struct, frozen=True):

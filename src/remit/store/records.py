@@ -166,6 +166,8 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValueError(f"the key {key!r} is no question's: it is kept for signals")
         if self.status is not None and self.holds:
             raise ValueError("money is held for a run that goes on")
+        if len({hold.name for hold in self.holds}) < len(self.holds):
+            raise ValueError("a run holds money once under a name")
 
 
 class Appended(msgspec.Struct, frozen=True):

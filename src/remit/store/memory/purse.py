@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from remit.store.memory.state import StoredRun
 from remit.store.money import (
+    MOST,
     Charge,
     Denied,
     Granted,
@@ -23,6 +25,7 @@ class Ring:
     """A meter's slots. Slot numbers count from 1970; the ring holds the newest of them."""
 
     def __init__(self, meter: Meter) -> None:
+        self.shape = meter.width, meter.slots
         self._width = meter.width
         self._slots = [0] * meter.slots
         self._head = 0
@@ -43,6 +46,11 @@ class Ring:
         self.move(at)
         if self.covers(at):
             self._slots[at // self._width % len(self._slots)] += nano
+
+    @property
+    def newest(self) -> int:
+        """The time at which the newest slot begins."""
+        return self._head * self._width
 
     @property
     def total(self) -> int:
@@ -83,12 +91,14 @@ class Purse:
     def settle(self, run: StoredRun, settlement: Settlement, now: int) -> None:
         """Write what was spent, at the instant of its hold if there was one."""
         held = self._holds.get(run.id, {}).pop(settlement.name, None)
-        at = now if held is None else held.at
+        if held is None and (run.id, settlement.name) in self._ledger:
+            return
         keys = () if held is None else held.keys
-        for meter in settlement.meters:
-            # Declared since: it has seen nothing of this money.
-            if meter.key not in keys:
-                self._ring(meter, now).add(at, settlement.nano)
+        # Declared since: it has seen nothing of this money.
+        others = {one.key: self._made(one, now) for one in settlement.meters if one.key not in keys}
+        at = _instant(others.values(), now) if held is None else held.at
+        for ring in others.values():
+            ring.add(at, settlement.nano)
         if held is not None:
             for key in keys:
                 self._rings[key].add(at, settlement.nano - held.nano)
@@ -98,17 +108,21 @@ class Purse:
             )
 
     def hold(self, run: StoredRun, hold: Hold, now: int) -> Granted | Denied:
-        """Hold money if every ceiling has room for it."""
+        """Hold money if every ceiling has room for it, and once under a name."""
+        if self._is_used(run, hold.name):
+            return Granted()
+        rings = {one.meter.key: self._made(one.meter, now) for one in hold.ceilings}
         for ceiling in hold.ceilings:
-            ring = self._ring(ceiling.meter, now)
+            key, ring = ceiling.meter.key, rings[ceiling.meter.key]
             ring.move(now)
             if ring.total + hold.nano > ceiling.limit:
-                held = self._held(ceiling.meter.key)
-                return Denied(ceiling.meter.key, ceiling.limit, ring.total - held, held)
-        keys = tuple([ceiling.meter.key for ceiling in hold.ceilings])
-        for key in keys:
-            self._rings[key].add(now, hold.nano)
-        self._holds.setdefault(run.id, {})[hold.name] = _Held(hold.nano, keys, now, hold.charge)
+                stands = self._stands(key, ring)
+                return Denied(key, ceiling.limit, stands.spent, stands.held)
+        at = _instant(rings.values(), now)
+        for ring in rings.values():
+            ring.add(at, hold.nano)
+        held = _Held(hold.nano, tuple(rings), at, hold.charge)
+        self._holds.setdefault(run.id, {})[hold.name] = held
         return Granted()
 
     def close(self, run: StoredRun) -> None:
@@ -120,8 +134,7 @@ class Purse:
         """What a meter stands at."""
         ring = self._ring(meter, now)
         ring.move(now)
-        held = self._held(meter.key)
-        return MeterState(ring.total - held, held)
+        return self._stands(meter.key, ring)
 
     def usage(self, query: LedgerQuery) -> list[LedgerSum]:
         """The ledger added up by the query's groups."""
@@ -159,25 +172,42 @@ class Purse:
         )
         self._ledger.setdefault((run.id, name), row)
 
+    def _is_used(self, run: StoredRun, name: str) -> bool:
+        return name in self._holds.get(run.id, {}) or (run.id, name) in self._ledger
+
+    def _made(self, meter: Meter, now: int) -> Ring:
+        """The meter's ring, which is kept from now on."""
+        ring = self._rings[meter.key] = self._ring(meter, now)
+        return ring
+
     def _ring(self, meter: Meter, now: int) -> Ring:
-        """The meter's ring; one that is not there yet begins with what the ledger holds."""
+        """The meter's ring. One that is not there yet, in this shape, begins with what the ledger
+        has, and with what is held on the meter."""
         ring = self._rings.get(meter.key)
-        if ring is None:
-            ring = self._rings[meter.key] = Ring(meter)
+        if ring is None or ring.shape != (meter.width, meter.slots):
+            ring = Ring(meter)
             ring.move(now)
             for row in self._ledger.values():
                 if _of(meter, row):
                     ring.add(row.at, row.nano)
+            for held in self._held(meter.key):
+                ring.add(held.at, held.nano)
         return ring
 
-    def _held(self, key: str) -> int:
-        ring = self._rings[key]
-        return sum(
-            held.nano
-            for holds in self._holds.values()
-            for held in holds.values()
-            if key in held.keys and ring.covers(held.at)
-        )
+    def _stands(self, key: str, ring: Ring) -> MeterState:
+        held = sum(held.nano for held in self._held(key) if ring.covers(held.at))
+        return MeterState(min(ring.total - held, MOST), min(held, MOST))
+
+    def _held(self, key: str) -> Iterator[_Held]:
+        """What is held on a meter, whatever time it covers."""
+        for holds in self._holds.values():
+            yield from (held for held in holds.values() if key in held.keys)
+
+
+def _instant(rings: Iterable[Ring], now: int) -> int:
+    """When what goes on these rings happens: now, but not before their newest slots, where it
+    would count nowhere after the clock was set back."""
+    return max([now, *(ring.newest for ring in rings)])
 
 
 def _of(meter: Meter, row: _Row) -> bool:

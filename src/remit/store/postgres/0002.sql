@@ -76,14 +76,18 @@ CREATE FUNCTION micros(at timestamptz) RETURNS bigint LANGUAGE sql STABLE
 CREATE FUNCTION instant(micros bigint) RETURNS timestamptz LANGUAGE sql STABLE
   RETURN timestamptz '1970-01-01 00:00:00+00' + micros * interval '1 microsecond';
 
+-- What a slot and a sum of slots can say: what is less, or more, stands at the end.
+CREATE FUNCTION bounded(nano numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN least(greatest(nano, 0), 9223372036854775807)::bigint;
+
 -- A ring as it is when its newest slot is `upto`, with `nanos` added to the slots `numbers`. What
 -- has left the window is let go, and so is what is added there.
 CREATE FUNCTION ring(slots bigint[], head bigint, upto bigint, numbers bigint[], nanos bigint[])
 RETURNS bigint[] LANGUAGE sql IMMUTABLE AS $$
-  SELECT array_agg(
+  SELECT array_agg(bounded(
     CASE WHEN place.number <= head THEN slots[place.index + 1] ELSE 0 END
       + coalesce((SELECT sum(added.nano) FROM unnest(numbers, nanos) AS added(number, nano)
-          WHERE added.number = place.number), 0)::bigint
+          WHERE added.number = place.number), 0))
     ORDER BY place.index)
   FROM (
     SELECT index, upto - mod(upto - index, cardinality(slots)) AS number
@@ -92,7 +96,7 @@ RETURNS bigint[] LANGUAGE sql IMMUTABLE AS $$
 $$;
 
 CREATE FUNCTION total(slots bigint[]) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-  SELECT sum(nano)::bigint FROM unnest(slots) AS slot(nano)
+  SELECT bounded(sum(nano)) FROM unnest(slots) AS slot(nano)
 $$;
 
 -- A ring whose newest slot is `head`, with what the ledger holds of a tenant's or user's money,
@@ -103,7 +107,7 @@ RETURNS bigint[] LANGUAGE sql STABLE AS $$
   SELECT ring(array_fill(0::bigint, ARRAY[length]), head, head,
     array_agg(slot.number), array_agg(slot.nano))
   FROM (
-    SELECT micros(at) / width AS number, sum(nano)::bigint AS nano FROM (
+    SELECT micros(at) / width AS number, bounded(sum(nano)) AS nano FROM (
       SELECT at, nano FROM ledger
       WHERE usr = of_user AND at >= instant((head - length + 1) * width)
         AND (of_tenant IS NULL OR tenant = of_tenant)

@@ -90,7 +90,7 @@ WITH RECURSIVE moment AS MATERIALIZED (
   JOIN meters ON meters.key = named.key CROSS JOIN moment
   CROSS JOIN LATERAL (SELECT micros(moment.at) / meters.width AS upto) AS newest
 ), item AS (
-  SELECT item.ord, runs.no, runs.token
+  SELECT item.ord, runs.no, runs.id, runs.token
   FROM unnest(:runs::text[], :tokens::int[], :seqs::int[], :seens::int[])
     WITH ORDINALITY AS item(run, token, seq, seen, ord)
   JOIN runs ON runs.id = item.run AND runs.token = item.token AND runs.status = 'running'
@@ -102,6 +102,8 @@ WITH RECURSIVE moment AS MATERIALIZED (
     WITH ORDINALITY AS wanted(owner, name, nano, model, purpose, body, ord)
   JOIN item ON item.ord = wanted.owner
   WHERE NOT EXISTS (SELECT FROM holds WHERE holds.run = item.no AND holds.name = wanted.name)
+    AND NOT EXISTS (
+      SELECT FROM ledger WHERE ledger.run = item.id AND ledger.name = wanted.name)
 ), ceiling AS MATERIALIZED (
   SELECT * FROM unnest(:places::int[], :numbers::int[], :limits::int8[])
     WITH ORDINALITY AS ceiling(place, number, most, ord)
@@ -109,15 +111,16 @@ WITH RECURSIVE moment AS MATERIALIZED (
   SELECT 0::bigint, (SELECT array_agg(used ORDER BY number) FROM meter), NULL::bigint
   UNION ALL
   SELECT wanted.turn, CASE WHEN verdict.full_at IS NULL THEN (
-      SELECT array_agg(step.used[number] + CASE WHEN number IN (
+      SELECT array_agg(bounded(step.used[number]::numeric + CASE WHEN number IN (
         SELECT ceiling.number FROM ceiling WHERE ceiling.place = wanted.ord
-      ) THEN wanted.nano ELSE 0 END ORDER BY number)
+      ) THEN wanted.nano ELSE 0 END) ORDER BY number)
       FROM generate_subscripts(step.used, 1) AS number
     ) ELSE step.used END, verdict.full_at
   FROM step JOIN wanted ON wanted.turn = step.turn + 1
   CROSS JOIN LATERAL (
     SELECT min(ceiling.ord) AS full_at FROM ceiling
-    WHERE ceiling.place = wanted.ord AND step.used[ceiling.number] + wanted.nano > ceiling.most
+    WHERE ceiling.place = wanted.ord
+      AND step.used[ceiling.number]::numeric + wanted.nano > ceiling.most
   ) AS verdict
 ), granted AS (
   INSERT INTO holds(run, name, token, nano, meters, at, model, purpose, body)
@@ -135,11 +138,12 @@ WITH RECURSIVE moment AS MATERIALIZED (
   ) AS added
   WHERE meters.key = meter.key AND added.nano <> 0
 )
-SELECT wanted.ord, ceiling.number, ceiling.most, step.used[ceiling.number] - held.nano, held.nano
+SELECT wanted.ord, ceiling.number, ceiling.most,
+  bounded(step.used[ceiling.number] - held.nano::numeric), held.nano
 FROM step JOIN wanted ON wanted.turn = step.turn
 JOIN ceiling ON ceiling.ord = step.full_at JOIN meter ON meter.number = ceiling.number
 CROSS JOIN LATERAL (
-  SELECT (step.used[ceiling.number] - meter.used + coalesce(sum(holds.nano), 0))::bigint AS nano
+  SELECT bounded(step.used[ceiling.number] - meter.used + coalesce(sum(holds.nano), 0)) AS nano
   FROM holds WHERE meter.key = ANY(holds.meters)
     AND micros(holds.at) / meter.width > meter.upto - meter.length
 ) AS held;
@@ -159,7 +163,7 @@ ON CONFLICT(run, name) DO NOTHING;
 
 -- One that is not there yet would begin with what the ledger holds.
 -- name: meters
-SELECT total(now.slots) - held.nano, held.nano
+SELECT bounded(total(now.slots) - held.nano::numeric), held.nano
 FROM unnest(:keys::bytea[], :lengths::int[], :widths::int8[], :tenants::text[], :users::text[])
   WITH ORDINALITY AS wanted(key, length, width, tenant, usr, ord)
 LEFT JOIN meters ON meters.key = wanted.key AND meters.width = wanted.width
@@ -173,7 +177,7 @@ CROSS JOIN LATERAL (
     ELSE ring(meters.slots, meters.head, newest.upto, NULL, NULL) END AS slots
 ) AS now
 CROSS JOIN LATERAL (
-  SELECT coalesce(sum(holds.nano), 0)::bigint AS nano FROM holds
+  SELECT bounded(coalesce(sum(holds.nano), 0)) AS nano FROM holds
   WHERE wanted.key = ANY(holds.meters)
     AND micros(holds.at) / wanted.width > newest.upto - cardinality(now.slots)
 ) AS held

@@ -22,6 +22,12 @@ UPDATE meters SET head = :head, slots = :slots WHERE no = :meter;
 SELECT holds.at, holds.nano FROM meters, holds, json_each(holds.meters) AS named
 WHERE meters.key = :key AND named.value = meters.no;
 
+-- Whether the run has used the name.
+-- name: used
+SELECT 1 FROM holds WHERE run = :no AND name = :name
+UNION ALL SELECT 1 FROM ledger WHERE run = (SELECT id FROM runs WHERE no = :no) AND name = :name
+LIMIT 1;
+
 -- The name is used once, and its key keeps it so.
 -- name: hold
 INSERT INTO holds(run, name, token, nano, meters, at, model, purpose, draft)
@@ -47,21 +53,24 @@ SELECT id, :name, :nano, :estimated, :at, tenant, usr,
 FROM runs WHERE no = :no
 ON CONFLICT(run, name) DO NOTHING;
 
--- What the ledger holds in each slot of a meter. The conditions below are added.
+-- What the ledger holds in each slot of a meter, as high and low halves: a sum of whole numbers
+-- may be too great for one. The conditions below are added.
 -- name: usage_slots
-SELECT at / :width AS slot, sum(nano) FROM ledger WHERE 1
+SELECT at / :width AS slot, sum(nano >> 32), sum(nano & 0xffffffff) FROM ledger WHERE 1
 
 -- Part of usage_slots.
 -- name: usage_by_slot
 GROUP BY slot;
 
--- What a query does not group by is nothing everywhere. The conditions below are added.
+-- What a query does not group by is nothing everywhere, and sums are in halves. The conditions below
+-- are added.
 -- name: usage
 SELECT CASE WHEN :by_user THEN usr END, CASE WHEN :by_tenant THEN tenant END,
   CASE WHEN :by_run THEN run END, CASE WHEN :by_program THEN program END,
   CASE WHEN :by_model THEN model END, CASE WHEN :by_purpose THEN purpose END,
   CASE WHEN :by_day THEN strftime('%Y-%m-%d', at / 1000000, 'unixepoch') END,
-  sum(nano), sum(nano * estimated), count(*)
+  sum(nano >> 32), sum(nano & 0xffffffff), sum((nano >> 32) * estimated),
+  sum((nano & 0xffffffff) * estimated), count(*)
 FROM ledger WHERE 1
 
 -- Part of usage, and of usage_slots.

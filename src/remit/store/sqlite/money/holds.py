@@ -111,17 +111,19 @@ def _settle(db: sqlite3.Connection, rings: _Rings, no: int, settlement: Settleme
 def _hold(
     db: sqlite3.Connection, rings: _Rings, run: tuple[int, int], hold: Hold
 ) -> Granted | Denied:
+    no, token = run
+    if db.execute(SQL["used"], {"no": no, "name": pack(hold.name)}).fetchone():
+        return Granted()
     numbers = [rings.number(ceiling.meter) for ceiling in hold.ceilings]
     for number, ceiling in zip(numbers, hold.ceilings, strict=True):
         ring = rings[number]
         ring.move(rings.now)
-        state = ring.state
-        if state.spent + state.held + hold.nano > ceiling.limit:
+        if ring.total + hold.nano > ceiling.limit:
+            state = ring.state
             return Denied(ceiling.meter.key, ceiling.limit, state.spent, state.held)
     numbers, at = list(dict.fromkeys(numbers)), rings.instant(numbers)
     for number in numbers:
         rings[number].add(at, 0, hold.nano)
-    no, token = run
     made = {
         "no": no,
         "token": token,
@@ -167,8 +169,8 @@ def _seeded(db: sqlite3.Connection, now: int, meter: Meter) -> Ring:
     conditions = {"since": oldest, "until": now + 1, "tenant": meter.tenant, "user": meter.user}
     parts = [SQL[f"usage_{name}"] for name, value in conditions.items() if value is not None]
     statement = "\n".join([SQL["usage_slots"], *parts, SQL["usage_by_slot"]])
-    for slot, nano in db.execute(statement, {**conditions, "width": meter.width}).fetchall():
-        ring.add(slot * meter.width, nano)
+    for slot, high, low in db.execute(statement, {**conditions, "width": meter.width}).fetchall():
+        ring.add(slot * meter.width, (high << 32) + low)
     for at, nano in db.execute(SQL["held_on"], {"key": pack(meter.key)}).fetchall():
         ring.add(at, 0, nano)
     return ring

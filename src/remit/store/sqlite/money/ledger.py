@@ -9,10 +9,7 @@ from remit.store.sqlite.statements import SQL
 
 
 def usage(db: sqlite3.Connection, query: LedgerQuery) -> list[LedgerSum]:
-    """`Store.usage`. Raises ValueError for a group that there is not."""
-    for name in query.by:
-        if name not in GROUPS:
-            raise ValueError(f"the ledger has no {name!r}: group by {', '.join(GROUPS)}")
+    """`Store.usage`."""
     conditions = {
         "user": query.user,
         "tenant": query.tenant,
@@ -26,7 +23,11 @@ def usage(db: sqlite3.Connection, query: LedgerQuery) -> list[LedgerSum]:
     by = {f"by_{name}": name in query.by for name in GROUPS}
     rows = db.execute(statement, {**conditions, **by}).fetchall()
     places = [GROUPS.index(name) for name in query.by]
-    sums = [LedgerSum(tuple([row[place] for place in places]), *row[len(GROUPS) :]) for row in rows]
+    sums = []
+    for row in rows:
+        high, low, high_estimated, low_estimated, calls = row[len(GROUPS) :]
+        nano, estimated = (high << 32) + low, (high_estimated << 32) + low_estimated
+        sums.append(LedgerSum(tuple([row[place] for place in places]), nano, estimated, calls))
     if not query.by and not sums:
         return [LedgerSum((), 0, 0, 0)]
     return sorted(sums, key=lambda one: [part or "" for part in one.group])

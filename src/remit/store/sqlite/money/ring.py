@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Self
 
-from remit.store.money import MeterState
+from remit.store.money import MOST, MeterState
 
 
 class Ring:
@@ -31,8 +31,9 @@ class Ring:
         return cls(width, head, list(numbers[:slots]), list(numbers[slots:]))
 
     def pack(self) -> bytes:
-        """Its slots as bytes: what is spent, then what is held."""
-        return struct.pack(f"<{2 * self.slots}q", *self._spent, *self._held)
+        """Its slots as bytes, up to what a slot can say: what is spent, then what is held."""
+        slots = [min(max(nano, -MOST), MOST) for nano in (*self._spent, *self._held)]
+        return struct.pack(f"<{len(slots)}q", *slots)
 
     @property
     def slots(self) -> int:
@@ -41,7 +42,12 @@ class Ring:
     @property
     def state(self) -> MeterState:
         """What the covered time comes to."""
-        return MeterState(sum(self._spent), sum(self._held))
+        return MeterState(min(sum(self._spent), MOST), min(sum(self._held), MOST))
+
+    @property
+    def total(self) -> int:
+        """What is spent and what is held."""
+        return sum(self._spent) + sum(self._held)
 
     @property
     def newest(self) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 
-from remit.store.money import Ceiling, Denied, Granted
+from remit.store.money import MOST, Ceiling, Denied, Granted
 from remit.store.protocol import Store
 from remit.store.records import Appended, Fenced, News
 from remit.testing.clock import ManualClock
@@ -33,6 +34,8 @@ from remit.testing.store_contract.money.purse import (
 )
 
 BIG = 2**53 + 1
+HUGE = 2**60
+"""The most that one call may cost."""
 
 
 class HoldLaws:
@@ -267,6 +270,62 @@ class HoldLaws:
         denied = await payer.hold("more", 2**60 - 3 * BIG + 3, Ceiling(day, 2**60))
         assert denied == Denied("day", 2**60, BIG - 2, 2 * BIG)
         assert await payer.hold("rest", 2**60 - 3 * BIG + 2, Ceiling(day, 2**60)) == Granted()
+
+    async def test_a_meter_that_is_full_to_the_brim_takes_every_settlement_and_no_hold(
+        self, store: Store
+    ) -> None:
+        payer, day, full = await a_spender(store), a_day(), Ceiling(a_day(), MOST)
+        for number in range(12):
+            await payer.settle(f"call {number}", HUGE, meters=(day,))
+
+        assert await state(store, day) == (MOST, 0)
+        assert await payer.hold("more", 1, full) == Denied("day", MOST, MOST, 0)
+        assert await spent(store, payer.had.run) == (12 * HUGE, 0, 12)
+        assert await state(store, a_day("fresh")) == (MOST, 0)
+        assert await payer.hold("more", 1, Ceiling(a_day("made"), MOST)) != Granted()
+
+    async def test_holds_without_end_fill_a_meter_and_no_more(self, store: Store) -> None:
+        payer, day, most = await a_spender(store), a_day(), Ceiling(a_day(), MOST)
+
+        grants = [await payer.hold(f"call {number}", HUGE, most) for number in range(9)]
+
+        assert grants == [Granted()] * 7 + [Denied("day", MOST, 0, 7 * HUGE)] * 2
+        assert await payer.hold("rest", HUGE - 1, most) == Granted()
+        assert await state(store, day) == (0, MOST)
+        await payer.write(status="succeeded")
+        assert await state(store, day) == (MOST, 0)
+
+    async def test_a_name_holds_money_once(self, store: Store) -> None:
+        payer, day = await a_spender(store), a_day()
+        await payer.hold("call", 10, Ceiling(day, 100))
+
+        assert await payer.hold("call", 200, Ceiling(day, 100)) == Granted()
+        assert await state(store, day) == (0, 10)
+        await payer.settle("call", 7)
+        assert await payer.hold("call", 20, Ceiling(day, 100)) == Granted()
+        await payer.settle("call", 20)
+
+        assert await state(store, day) == (7, 0)
+        assert await spent(store, payer.had.run) == (7, 0, 1)
+        with pytest.raises(ValueError, match="once under a name"):
+            item(payer.had, holds=(bound("x", 1), bound("x", 1)))
+
+    async def test_a_name_that_was_given_back_holds_money_again(self, store: Store) -> None:
+        payer, day = await a_spender(store), a_day()
+        await payer.hold("call", 10, Ceiling(day, 100))
+        await payer.settle("call", 0, charge=None)
+        assert await payer.hold("more", 101, Ceiling(day, 100)) == Denied("day", 100, 0, 0)
+
+        assert await payer.hold("call", 20, Ceiling(day, 100)) == Granted()
+        assert await payer.hold("more", 80, Ceiling(day, 100)) == Granted()
+
+        assert await state(store, day) == (0, 100)
+
+    @pytest.mark.parametrize("nano", [-1, HUGE + 1, 1.5, True, "1"])
+    async def test_what_is_no_money_is_refused(self, nano: Any) -> None:
+        for make in (bound, cost):
+            with pytest.raises(ValueError, match="nano-units"):
+                make("call", nano)
 
     async def test_no_stop_holds_money(self, store: Store) -> None:
         had = await held(store)

@@ -275,3 +275,43 @@ class SeedLaws:
 
         assert outcomes == [Appended(3, 0), Appended(2, 0, (Granted(),))]
         assert await state(store, day) == (60, 40)
+
+    async def test_a_clock_that_is_set_back_gives_no_money_back(
+        self, store: Store, clock: ManualClock
+    ) -> None:
+        payer, day = await a_spender(store), a_day()
+        assert await payer.hold("a", 60, Ceiling(day, 100)) == Granted()
+
+        clock.advance(-24 * 3600)
+
+        assert await payer.hold("b", 60, Ceiling(day, 100)) == Denied("day", 100, 0, 60)
+        assert await payer.hold("c", 30, Ceiling(day, 100)) == Granted()
+        assert await payer.hold("d", 30, Ceiling(day, 100)) == Denied("day", 100, 0, 90)
+        await payer.settle("c", 20)
+        await payer.settle("e", 5, meters=(day,))
+        assert await state(store, day) == (25, 60)
+
+    async def test_a_meter_of_another_shape_goes_on_with_what_is_spent_and_held(
+        self, store: Store, clock: ManualClock
+    ) -> None:
+        payer, day, hour = await a_spender(store), a_day("one"), an_hour("one")
+        await payer.hold("a", 20, Ceiling(day, 100))
+        await payer.settle("a", 15)
+        await payer.hold("b", 30, Ceiling(day, 100))
+
+        assert await state(store, hour) == (15, 30)
+        assert await payer.hold("c", 60, Ceiling(hour, 100)) == Denied("one", 100, 15, 30)
+        await payer.settle("b", 1)
+        assert await state(store, hour) == (16, 0)
+        clock.advance(3600)
+        assert await state(store, hour) == (16, 0)
+        clock.advance(60)
+        assert await state(store, hour) == (0, 0)
+
+    async def test_asking_in_another_shape_changes_no_meter(self, store: Store) -> None:
+        payer, day = await a_spender(store), a_day("one", tenant="acme")
+        await payer.hold("a", 20, Ceiling(day, 100))
+        await payer.settle("a", 15)
+        assert await state(store, an_hour("one", tenant="acme")) == (0, 0)
+
+        assert await state(store, day) == (15, 0)

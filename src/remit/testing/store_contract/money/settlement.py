@@ -145,6 +145,14 @@ class SettlementLaws:
         assert await spent(store, payer.had.run) == (25, 0, 1)
         assert await state(store, day) == (25, 0)
 
+    async def test_a_settlement_that_comes_again_counts_once(self, store: Store) -> None:
+        payer, day = await a_spender(store), a_day()
+        for nano in (40, 40, 50):
+            await payer.settle("call", nano, meters=(day,))
+
+        assert await state(store, day) == (40, 0)
+        assert await spent(store, payer.had.run) == (40, 0, 1)
+
     @pytest.mark.parametrize("end", ["succeeded", "failed", "cancelled"])
     async def test_an_end_settles_what_is_held_at_its_bound(self, store: Store, end: str) -> None:
         payer, day = await a_spender(store), a_day()
