@@ -41,6 +41,8 @@ def collected() -> Iterator[Counter[str]]:
     """What of ours only the garbage collector could free in this block, by type."""
     found: Counter[str] = Counter()
     gc.collect()
+    # What was there before, a thread that another test left behind perhaps, is no concern here.
+    gc.freeze()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
@@ -54,6 +56,7 @@ def collected() -> Iterator[Counter[str]]:
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
+        gc.unfreeze()
         gc.enable()
 
 

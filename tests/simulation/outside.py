@@ -219,4 +219,7 @@ def _place(messages: tuple[Message, ...]) -> tuple[str, int]:
 
 
 def agent(outside: Outside) -> Agent[Outside, str]:
-    return Agent(name="sim", model=Whim(outside), tools=TOOLS, budget=Budget(turns=TURNS))
+    # A whim goes in circles now and then, and is told by the question what to do next.
+    return Agent(
+        name="sim", model=Whim(outside), tools=TOOLS, budget=Budget(turns=TURNS), brakes=None
+    )

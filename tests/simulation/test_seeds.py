@@ -26,7 +26,7 @@ MET = {
     "a cancel of a run at work": "Signalled",
     "a cancel of a run that waits": "Stopped",
     "a decision": "decided run",
-    "a decision that came second": "is running and waits for no decision",
+    "a decision that came second": "was already decided by",
     "an effect": "has its effect",
 }
 
