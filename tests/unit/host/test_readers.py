@@ -153,7 +153,6 @@ async def test_who_follows_a_run_that_another_process_deletes_is_told(
     reading = asyncio.create_task(followed(store, bus, begun))
     waiting = asyncio.create_task(settled(store, bus, "run_1"))
     await begun.wait()
-    await watcher.look()
     await other_store.cancel("run_1", codec.encode(FACTS[-1]), codec.FORMAT, b"")
     assert await other_store.delete_before(2**60) == 1
 

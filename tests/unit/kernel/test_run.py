@@ -9,6 +9,7 @@ import pytest
 from remit.kernel.facts import Answered, AnyFact, Asked, Stepped
 from remit.kernel.journal import UnkeptJournal
 from remit.kernel.lease import Lease, LeaseLost, Leaving
+from remit.kernel.nested import nested
 from remit.kernel.run import ActiveRun, Surroundings, Tenure
 from remit.testing.clock import ManualClock
 from remit.values.usage import Usage
@@ -143,3 +144,12 @@ async def test_what_was_recorded_before_this_process_is_told_apart(clock: Manual
     assert run.recorded_at("old") == 2 == run.resumed_at
     assert run.recorded_at("new") == 3
     assert run.recorded_at("never") is None
+
+
+def test_a_run_inside_another_goes_by_the_same_time(clock: ManualClock) -> None:
+    around = Surroundings(clock=clock, lease=Lease(clock), wall=lambda: 5.0)
+    outer = ActiveRun(
+        "run_1", [(1, ASKED)], UnkeptJournal(lambda seq, fact: None), around, Tenure()
+    )
+    inner = nested(outer, "agent:0/")
+    assert (outer.now(), inner.now()) == (5000, 5000)
