@@ -353,8 +353,10 @@ class App:
 
     async def forget(self, user: str, *, tenant: str | None = None) -> int:
         """Cancel a user's runs and delete them with their contents and threads; how many there
-        were. The sums of the ledger stay. Returns when nothing of theirs is left, which takes as
-        long as what runs needs to stop."""
+        were. None for the tenant means their runs of no tenant: who has runs under tenants is
+        forgotten under each of them. The ledger and the start keys stay, with the texts that the
+        app chose for keys. Returns when nothing else is left, which takes as long as what runs
+        needs to stop."""
         return await retention.forget(self._open(), Starting(user=user, tenant=tenant))
 
     async def drain(self, within: timedelta = DRAIN) -> bool:
