@@ -14,7 +14,6 @@ from remit.store.memory.runs import Runs
 from remit.store.memory.state import StoredRun, Thread
 from remit.store.money import Denied, Granted, Hold, Meter, MeterState, Settlement
 from remit.store.records import (
-    ENDED,
     Append,
     Appended,
     Base,
@@ -31,6 +30,7 @@ from remit.store.records import (
 )
 from remit.testing.store_contract.money.purse import MINUTE
 from remit.values.clock import Clock
+from remit.values.results import ENDED
 
 Outcome = Appended | Fenced | News
 

@@ -23,9 +23,10 @@ from remit.kernel.facts import AnyFact, Asked, Stepped
 from remit.kernel.interrupt import Answer
 from remit.kernel.lease import LeaseTerms
 from remit.store.protocol import Store
-from remit.store.records import ENDED, RunRow
+from remit.store.records import RunRow
 from remit.values import ids
 from remit.values.clock import Clock
+from remit.values.results import ENDED
 
 STAFF = Caller(user="staff_1")
 TERMS = LeaseTerms(grace=timedelta(0))

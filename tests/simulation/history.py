@@ -11,7 +11,6 @@ from remit.agent.state import AgentInput
 from remit.kernel.facts import Answered, AnyFact, Asked, Finished, Stepped, decode
 from remit.store.records import (
     CANCEL,
-    ENDED,
     Append,
     Appended,
     Busy,
@@ -20,10 +19,10 @@ from remit.store.records import (
     NewRun,
     RunRow,
     Signalled,
-    Status,
     Stopped,
 )
 from remit.values import codec
+from remit.values.results import ENDED, Status
 
 
 @dataclass

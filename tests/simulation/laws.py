@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from remit.agent.state import AgentState, Decision, derive
 from remit.kernel.facts import Answered, Asked, Finished
-from remit.store.records import ENDED
 from remit.values import codec
 from remit.values.content import Call
 from remit.values.messages import ToolMessage
+from remit.values.results import ENDED
 from tests.simulation.history import History, Told
 from tests.simulation.outside import EFFECTS, Outside
 from tests.simulation.remote import Server

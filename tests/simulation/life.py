@@ -16,9 +16,9 @@ from unittest.mock import patch
 from remit import App, Caller, LeaseTerms, Run
 from remit.errors import AlreadyDecidedError, NotPausedError, StoreError, ThreadBusyError
 from remit.store.memory import MemoryStore
-from remit.store.records import ENDED
 from remit.testing.crash import Crash
 from remit.values import ids
+from remit.values.results import ENDED
 from tests.journeys.clerk import calls_of
 from tests.simulation.history import History
 from tests.simulation.laws import check

@@ -12,8 +12,9 @@ from remit.app.house import House
 from remit.app.starting import Starting
 from remit.host.readers import settled
 from remit.store.protocol import Store
-from remit.store.records import Query, RunRow, Status
+from remit.store.records import Query, RunRow
 from remit.values.errors import ConfigError
+from remit.values.results import Status
 
 _LIVE: tuple[Status, ...] = ("queued", "paused", "running")
 _REASON = "its user is forgotten"

@@ -13,11 +13,12 @@ from remit.agent.asking import check_caller
 from remit.app.house import House
 from remit.host.client import Start
 from remit.kernel.facts import Asked
-from remit.store.records import ENDED, Base, Query, StartKey
+from remit.store.records import Base, Query, StartKey
 from remit.values import codec
 from remit.values.errors import ConfigError, ThreadBusyError, UserIdError
 from remit.values.identity import Caller, is_id
 from remit.values.moment import microseconds
+from remit.values.results import ENDED
 
 IfBusy = Literal["reject", "enqueue", "cancel"]
 WAITING = 100

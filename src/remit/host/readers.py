@@ -8,8 +8,9 @@ from contextlib import aclosing
 from remit.host.bus.memory import Hint, MemoryBus, Passing, Recorded
 from remit.kernel.facts import AnyFact, Finished, Paused, decode
 from remit.store.protocol import Store
-from remit.store.records import ENDED, RunRow
+from remit.store.records import RunRow
 from remit.values.errors import RunNotFoundError
+from remit.values.results import ENDED
 
 
 async def follow(

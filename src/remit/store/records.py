@@ -6,14 +6,12 @@ Times are microseconds: `wall` ones since 1970, by the store's own clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 import msgspec
 
 from remit.store.money import Denied, Granted, Hold, Settlement
+from remit.values.results import Status
 
-Status = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
-ENDED: frozenset[str] = frozenset({"succeeded", "failed", "cancelled"})
 CANCEL = "cancel"
 """The key of the signal that asks a running run to stop."""
 MESSAGE = "message/"

@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from remit.store.memory.dues import Dues
 from remit.store.memory.purse import Purse
 from remit.store.memory.state import StoredRun, Thread
-from remit.store.records import Append, Base, Claim, Entry, NewRun, Signal, Status
+from remit.store.records import Append, Base, Claim, Entry, NewRun, Signal
 from remit.values.clock import Clock
+from remit.values.results import Status
 
 
 class Runs:

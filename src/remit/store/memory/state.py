@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from remit.store.records import Base, Entry, NewRun, RunRow, Signal, Status
+from remit.store.records import Base, Entry, NewRun, RunRow, Signal
+from remit.values.results import Status
 
 
 @dataclass(slots=True, eq=False)

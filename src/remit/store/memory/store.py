@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from remit.store.bells import Bells
+from remit.store.delivery import undelivered
 from remit.store.memory.purse import Purse
 from remit.store.memory.runs import Runs
 from remit.store.memory.state import StoredRun
 from remit.store.money import LedgerQuery, LedgerSum, Meter, MeterState
 from remit.store.records import (
     CANCEL,
-    ENDED,
     MESSAGE,
     Append,
     Appended,
@@ -42,6 +42,7 @@ from remit.store.records import (
     Undelivered,
 )
 from remit.values.clock import Clock, SystemClock
+from remit.values.results import ENDED
 
 
 @dataclass(slots=True)
@@ -199,13 +200,10 @@ class MemoryStore:
             return Delivered(found.needs)
         if found.status in ENDED:
             return Undelivered(found.status)
-        known = {key: found.signals[key] for key in answers if key in found.signals}
-        answered = {
-            key: signal.answer for key, signal in known.items() if signal.answer is not None
-        }
-        unknown = tuple(key for key in answers if key not in known)
-        if answered or unknown:
-            return Undelivered(found.status, answered, unknown)
+        asked = {key: signal.answer for key, signal in found.signals.items()}
+        refused = undelivered(found.status, asked, answers)
+        if refused is not None:
+            return refused
         for key, answer in answers.items():
             found.take(Signal(key, answer, id, self._runs.wall()))
         found.needs -= len(answers)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from remit.store.delivery import undelivered
 from remit.store.postgres.lane import Plan
 from remit.store.postgres.statements import Queries, pack, unpack
 from remit.store.postgres.wire import Rows
 from remit.store.records import (
     CANCEL,
-    ENDED,
     MESSAGE,
     Delivered,
     Over,
     Sent,
     Signalled,
-    Status,
     Stopped,
     Undelivered,
 )
+from remit.values.results import ENDED
 
 
 class Delivery(NamedTuple):
@@ -73,7 +73,9 @@ def deliver(sql: Queries, asked: Delivery) -> Plan:
             return Delivered(needs)
         if left:
             return Delivered(left[0][0])
-        return Undelivered(status) if status in ENDED else _refused(status, signals, packed)
+        if status in ENDED:
+            return Undelivered(status)
+        return undelivered(status, {unpack(key): answer for key, _, answer in signals}, answers)
 
     return Plan(calls, lambda rows: [meaning(*rows)])
 
@@ -112,13 +114,3 @@ def cancel(sql: Queries, asked: Stop) -> Plan:
         return Signalled() if status == "running" else Over(status)
 
     return Plan(calls, lambda rows: [meaning(rows[1], rows[2])])
-
-
-def _refused(status: Status, signals: Rows, answers: Mapping[bytes, bytes]) -> Undelivered:
-    """Why the run could not take all of `answers`."""
-    asked = {key for key, _, _ in signals}
-    answered = {
-        unpack(key): answer for key, n, answer in signals if n is not None and key in answers
-    }
-    unknown = tuple(unpack(key) for key in answers if key not in asked)
-    return Undelivered(status, answered, unknown)

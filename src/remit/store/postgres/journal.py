@@ -11,17 +11,8 @@ from remit.store.postgres.lane import Plan
 from remit.store.postgres.script import Script, rounds
 from remit.store.postgres.statements import Queries, pack
 from remit.store.postgres.wire import Rows
-from remit.store.records import (
-    ENDED,
-    Append,
-    Appended,
-    Busy,
-    Created,
-    Existing,
-    Fenced,
-    NewRun,
-    News,
-)
+from remit.store.records import Append, Appended, Busy, Created, Existing, Fenced, NewRun, News
+from remit.values.results import ENDED
 
 Made = list[Created | Existing | Busy]
 Outcomes = list[Appended | Fenced | News]

@@ -5,21 +5,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
+from remit.store.delivery import undelivered
 from remit.store.records import (
     CANCEL,
-    ENDED,
     MESSAGE,
     Delivered,
     Over,
     Sent,
     Signalled,
-    Status,
     Stopped,
     Undelivered,
 )
 from remit.store.sqlite.journal import end, write_entry
 from remit.store.sqlite.moment import Moment
 from remit.store.sqlite.statements import SQL, pack, unpack
+from remit.values.results import ENDED
 
 
 def deliver(
@@ -34,14 +34,14 @@ def deliver(
         return Delivered(needs)
     if status in ENDED:
         return Undelivered(status)
-    packed = {pack(key): answer for key, answer in answers.items()}
-    refused = _refused(db, no, status, packed)
+    rows = db.execute(SQL["run_signals"], {"no": no}).fetchall()
+    refused = undelivered(status, {unpack(key): answer for key, _, answer in rows}, answers)
     if refused is not None:
         return refused
-    count = {"no": no, "count": len(packed), "wall": now.wall}
+    count = {"no": no, "count": len(answers), "wall": now.wall}
     inbox, left = db.execute(SQL["note_answers"], count).fetchone()
-    for n, (key, answer) in enumerate(packed.items(), inbox - len(packed) + 1):
-        signal = {"no": no, "key": key, "n": n, "answer": answer, "id": id, "wall": now.wall}
+    for n, (key, answer) in enumerate(answers.items(), inbox - len(answers) + 1):
+        signal = {"no": no, "key": pack(key), "n": n, "answer": answer, "id": id, "wall": now.wall}
         db.execute(SQL["answer"], signal)
     return Delivered(left)
 
@@ -88,19 +88,3 @@ def _signal(db: sqlite3.Connection, now: Moment, no: int, key: str, answer: byte
         return False
     db.execute(SQL["raise_inbox"], {"no": no})
     return True
-
-
-def _refused(
-    db: sqlite3.Connection, no: int, status: Status, answers: Mapping[bytes, bytes]
-) -> Undelivered | None:
-    """Why the run cannot take all of `answers`, if so."""
-    asked: set[bytes] = set()
-    answered: dict[str, bytes] = {}
-    for key, n, answer in db.execute(SQL["run_signals"], {"no": no}).fetchall():
-        asked.add(key)
-        if n is not None and key in answers:
-            answered[unpack(key)] = answer
-    unknown = tuple(unpack(key) for key in answers if key not in asked)
-    if answered or unknown:
-        return Undelivered(status, answered, unknown)
-    return None

@@ -6,21 +6,12 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from remit.store.records import (
-    ENDED,
-    Append,
-    Appended,
-    Busy,
-    Created,
-    Existing,
-    Fenced,
-    NewRun,
-    News,
-)
+from remit.store.records import Append, Appended, Busy, Created, Existing, Fenced, NewRun, News
 from remit.store.sqlite.moment import Moment
 from remit.store.sqlite.money import holds
 from remit.store.sqlite.runs import keys, threads
 from remit.store.sqlite.statements import SQL, many, pack, positional
+from remit.values.results import ENDED
 
 T = TypeVar("T")
 

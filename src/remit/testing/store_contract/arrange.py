@@ -16,11 +16,11 @@ from remit.store.records import (
     NewRun,
     News,
     RunRow,
-    Status,
     Stopped,
 )
 from remit.testing.clock import ManualClock
 from remit.values import ids
+from remit.values.results import Status
 
 PROGRAM = "greeter@1"
 LASTS = 20.0

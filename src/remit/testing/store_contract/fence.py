@@ -8,7 +8,7 @@ import random
 import pytest
 
 from remit.store.protocol import Store
-from remit.store.records import Append, Appended, Fenced, News, Status
+from remit.store.records import Append, Appended, Fenced, News
 from remit.testing.clock import ManualClock
 from remit.testing.store_contract.arrange import (
     LASTS,
@@ -22,6 +22,7 @@ from remit.testing.store_contract.arrange import (
     status,
     write,
 )
+from remit.values.results import Status
 
 NEXT: list[Status | None] = [None, "paused", "succeeded"]
 

@@ -18,11 +18,12 @@ from hypothesis.stateful import (
 
 from remit.store.money import Ceiling, LedgerQuery, Meter
 from remit.store.protocol import Store
-from remit.store.records import ENDED, Append, NewRun, Query, Status
+from remit.store.records import Append, NewRun, Query
 from remit.testing.clock import ManualClock
 from remit.testing.store_contract.money.purse import bound, cost
 from remit.testing.store_contract.order.plain import PlainRun, PlainStore
 from remit.values import ids
+from remit.values.results import ENDED, Status
 
 T = TypeVar("T")
 

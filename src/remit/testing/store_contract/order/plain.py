@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from remit.store.money import Denied, Granted, Hold, LedgerSum, MeterState, Settlement
 from remit.store.records import (
-    ENDED,
     MESSAGE,
     Append,
     Appended,
@@ -25,10 +24,10 @@ from remit.store.records import (
     Over,
     Sent,
     Signalled,
-    Status,
     Stopped,
     Undelivered,
 )
+from remit.values.results import ENDED, Status
 
 
 @dataclass
