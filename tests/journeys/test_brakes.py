@@ -10,7 +10,9 @@ import pytest
 
 from remit import Agent, App, Budget, Pricing, Result, Usage, tool
 from remit.agent.brakes import Brakes
+from remit.agent.hooks import Hooks
 from remit.agent.loop import AgentProgram
+from remit.agent.recorded.streaks import Streaks
 from remit.host.readers import facts_of
 from remit.kernel.facts import Stepped
 from remit.kernel.replay import replay
@@ -166,6 +168,44 @@ async def test_a_tool_that_polls_counts_where_ten_results_are_equal() -> None:
 
     assert (result.finish, len(result.turns)) == ("stuck", 12)
     assert told(model) == [10]
+
+
+async def test_a_tool_beside_one_that_polls_is_braked_like_any_other() -> None:
+    beside: list[Item] = [[Call("poll", changes=True), LOOK]] * 5
+
+    result, model, _ = await ran(beside)
+
+    assert (result.finish, result.reason, len(result.turns)) == ("stuck", "repeated_calls", 5)
+    assert told(model) == [3]
+
+
+async def test_the_same_long_answer_that_is_sent_back_again_and_again_stops_the_run() -> None:
+    hooks = Hooks(on_answer=lambda ctx, answer: "No.", send_backs=40)
+
+    result, _, brakes = await ran([Say("I have nothing to add. " * 40)] * 3, hooks=hooks)
+
+    assert (result.finish, result.reason, len(result.turns)) == ("stuck", "repeated_text", 3)
+    assert [(event.turn, event.stopped) for event in brakes] == [(2, True)]
+
+
+async def test_the_same_long_answer_that_stands_at_last_is_the_run_s() -> None:
+    verdicts = iter(["No.", "No.", None])
+    hooks = Hooks(on_answer=lambda ctx, answer: next(verdicts), send_backs=40)
+
+    result, _, brakes = await ran([Say("I have nothing to add. " * 40)] * 3, hooks=hooks)
+
+    assert (result.finish, len(result.turns)) == ("answer", 3)
+    assert not brakes
+
+
+def test_what_is_said_again_after_a_message_has_a_reason_of_its_own() -> None:
+    streaks = Streaks()
+    for _ in range(3):
+        streaks.say("I have nothing to add.")
+        streaks.hear()
+    streaks.say("I have nothing to add.")
+
+    assert streaks.texts.count == 1
 
 
 async def test_the_same_long_text_in_turn_after_turn_stops_the_run_before_its_calls() -> None:

@@ -28,8 +28,8 @@ class Brakes:
     """When a run that goes in circles is told so, and when it is stopped.
 
     After `turns` turns of equal calls, or `failures` failures of one tool in a row, the model is
-    told to change course; `leeway` more, and the run ends `stuck`. Tools marked `polls` count
-    only where their results are equal too, `polls` times. `texts` turns in a row that say the
+    told to change course; `leeway` more, and the run ends `stuck`. Turns in which all tools are
+    marked `polls` count only where their results are equal too, `polls` times. `texts` turns in a row that say the
     same, `text_chars` characters or more of it together, end the run at once, and so does an
     answer whose last `loop_chars` characters (or four times as many) are one passage,
     `loop_times` times or more. Raises ConfigError for a threshold that would stop what is no loop.
@@ -62,7 +62,8 @@ def check(state: AgentState, brakes: Brakes | None, polls: Collection[str]) -> B
     turn = len(state.turns) - 1
     if turn < 0 or state.braked == turn:
         return None
-    if state.cut or (brakes is not None and state.open_calls and _says_the_same(state, brakes)):
+    goes_on = bool(state.open_calls) or state.unanswered
+    if state.cut or (brakes is not None and goes_on and _says_the_same(state, brakes)):
         return Braked(brake="repeated_text", stops=True)
     if brakes is None or state.open_calls or not state.unanswered:
         return None
@@ -93,7 +94,7 @@ def _says_the_same(state: AgentState, brakes: Brakes) -> bool:
 
 def _equal_turns(state: AgentState, brakes: Brakes, polls: Collection[str]) -> Iterator[Braked]:
     streaks = state.streaks
-    if any(call.name in polls for call in streaks.calls):
+    if all(call.name in polls for call in streaks.calls):
         found = _comes(streaks.outcomes, brakes.polls, brakes.leeway)
         count = streaks.outcomes.count
     else:

@@ -94,6 +94,7 @@ class Streaks:
         """Somebody said something: what the model does after it has a reason of its own."""
         self.calls, self.results, self.failures = (), (), {}
         self.turns, self.outcomes = Streak(), Streak()
+        self.text, self.texts = "", Streak()
 
     def tell(self, tool: str | None) -> None:
         """The model is told of its equal turns, or of a tool that fails."""
