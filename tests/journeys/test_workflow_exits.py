@@ -255,7 +255,7 @@ async def test_an_agent_that_is_cut_short_failed_live_and_on_replay(
 
 
 class SlowToAnswer(MemoryStore):
-    """Its appends are stored at once, and told when they may be."""
+    """What became of a step is told when it may be, to whoever appended or asks."""
 
     def __init__(self, clock: ManualClock) -> None:
         super().__init__(clock)
@@ -268,18 +268,24 @@ class SlowToAnswer(MemoryStore):
             await self.tell.wait()
         return outcome
 
+    async def get(self, run: str) -> Any:
+        if self.stored.is_set():
+            await self.tell.wait()
+        return await super().get(run)
+
 
 async def test_a_step_whose_record_is_under_way_is_done_whatever_cuts_it(
     clock: ManualClock,
 ) -> None:
     seen: list[str] = []
     is_late = asyncio.Event()
+    cuts: list[asyncio.Task[None]] = []
 
     @workflow
     async def hasty(run: WorkflowRun, input: None) -> str:
         task = asyncio.current_task()
         assert task is not None
-        asyncio.get_running_loop().create_task(cut(task))
+        cuts.append(asyncio.create_task(cut(task)))
         seen.append(await run.step("slow", lambda: "done"))
         return await run.ask("Go on?", returns=str)
 
@@ -288,7 +294,10 @@ async def test_a_step_whose_record_is_under_way_is_done_whatever_cuts_it(
             await store.stored.wait()
             task.cancel()
             is_late.set()
-            asyncio.get_running_loop().call_soon(store.tell.set)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert seen == []
+            store.tell.set()
 
     store = SlowToAnswer(clock)
     async with opened(store), hosting(store, clock, hasty) as flows:
@@ -296,6 +305,7 @@ async def test_a_step_whose_record_is_under_way_is_done_whatever_cuts_it(
         await flows.settled(run)
         await flows.answer(run, {"ask:0": "yes"})
         assert (await flows.settled(run)).output == "yes"
+        await asyncio.gather(*cuts)
 
     assert seen == ["done", "done"]
 
@@ -337,3 +347,36 @@ async def test_a_wait_that_is_cut_short_fails_the_run_and_strands_none(
 
     assert ended.status == "failed"
     assert "was cut short by a timeout or a cancel around it" in (ended.error or "")
+
+
+async def test_a_process_that_cancels_all_its_tasks_records_no_step_as_cut(
+    clock: ManualClock,
+) -> None:
+    begun = asyncio.Event()
+    ways: list[Any] = [asyncio.Event().wait, lambda: "done"]
+    runs: list[str] = []
+
+    async def work() -> Any:
+        begun.set()
+        found = ways.pop(0)()
+        return await found if asyncio.iscoroutine(found) else found
+
+    @workflow
+    async def long(run: WorkflowRun, input: None) -> Any:
+        return await run.step("long", work)
+
+    async def live(store: Store) -> None:
+        async with hosting(store, clock, long) as flows:
+            runs.append(await flows.start(long))
+            await asyncio.Event().wait()
+
+    async with opened(MemoryStore(clock)) as store:
+        living = asyncio.create_task(live(store))
+        await asyncio.wait_for(begun.wait(), 5)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(living, 20)
+        async with hosting(store, clock, long) as flows:
+            assert (await flows.ended(runs[0])).output == "done"
+            assert await flows.names(runs[0]) == ["long"]
