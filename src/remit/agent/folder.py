@@ -45,9 +45,8 @@ class Folder:
         self._room = 0 if fold is None else fold.room(window)
         self._starts = math.inf if fold is None else self._room * 4 // 5
         self._end = None if fold is None else fold.end(window)
-        self._past, self._earlier = past
-        self.has_past = bool(self._past)
-        """Whether anything was said before the run."""
+        self.past, self._earlier = past
+        """What was said before the run."""
         self.full = False
         """Whether the next request leaves no room for an answer, and no fold can help."""
 
@@ -69,9 +68,9 @@ class Folder:
                     reads = math.inf
         if reads >= self._starts and self._waits(state):
             return None
-        said: tuple[Message, ...] = (*self._past, *state.messages)
+        said: tuple[Message, ...] = (*self.past, *state.messages)
         if state.folds.records or self._earlier is not None:
-            said = view(said, self._folds(state), len(self._past))
+            said = view(said, self._folds(state), len(self.past))
         history = self._history
         if plan is not self._plan:
             history = History(plan.model.name, plan.model.card)
@@ -88,7 +87,7 @@ class Folder:
     def _waits(self, state: AgentState) -> bool:
         """Whether a step of a fold comes first, or the request is too long for any."""
         # A run that begins has nothing to fold, and without an end it is never too long.
-        begins = not state.turns and not self._past and self._end is None
+        begins = not state.turns and not self.past and self._end is None
         if self._fold is None or begins:
             return False
         if state.folds.due or self._next(state) is not None:
@@ -107,8 +106,8 @@ class Folder:
         last = self._last_read(state)
         if size[0] < self._room and (size[0] if last is None else last) < self._starts:
             return None
-        whole = (*self._past, *state.messages)
-        return decide(whole, self._folds(state), len(self._past), fold, size, self._room)
+        whole = (*self.past, *state.messages)
+        return decide(whole, self._folds(state), len(self.past), fold, size, self._room)
 
     def _last_read(self, state: AgentState) -> int | None:
         """What the newest call read; None where a fold came after it, or there is none."""
@@ -118,7 +117,7 @@ class Folder:
 
     def _size(self, state: AgentState) -> tuple[int, int]:
         """What the next request reads, as far as that can be told, and what it is estimated at."""
-        shown = view((*self._past, *state.messages), self._folds(state), len(self._past))
+        shown = view((*self.past, *state.messages), self._folds(state), len(self.past))
         asked = prompt.build(self._plan, self._tools, shown, state, self._history)
         estimate = request_tokens(asked, self._model.card)
         last = self._last_read(state)
@@ -136,7 +135,7 @@ class Folder:
         fold = self._fold or Fold()
         folds = self._folds(state)
         room = self._room * due.estimate // due.read
-        whole = (*self._past, *state.messages)
+        whole = (*self.past, *state.messages)
         text = told(whole, folds, due.covers, room)
         request = ModelRequest(
             instructions=_INSTRUCTIONS,

@@ -164,7 +164,7 @@ class _Drive:
         match move:
             case Think():
                 turn = len(state.turns)
-                if not (state.messages or self.folder.has_past):
+                if not (state.messages or self.folder.past):
                     await unasked(run, turn)
                     return
                 if plan.hooks.prepare_turn is not None:
