@@ -11,6 +11,7 @@ import msgspec
 from remit.agent import prompt
 from remit.agent.act import Actor, Time
 from remit.agent.answer.malformed import TRIES
+from remit.agent.answer.reading import Terms
 from remit.agent.answer.typed import MISFITS
 from remit.agent.brakes import check
 from remit.agent.budget import Budget, closing, spent
@@ -98,7 +99,7 @@ class AgentProgram:
         deps = Deps(plan.deps, run)
         hooked = Hooked(plan.hooks, plan.budget, run, state, deps.build)
         actor = Actor(plan, self.abandoned, run, deps, hooked)
-        drive = _Drive(plan, run, state, actor, folder)
+        drive = _Drive(plan, run, state, actor, folder, plan.terms)
         budget = plan.budget
         timed = budget.limit_seconds is not None
         try:
@@ -143,6 +144,7 @@ class _Drive:
     state: AgentState
     actor: Actor
     folder: Folder
+    terms: Terms
 
     async def in_time(self, move: Think | Act) -> bool:
         """Make the move; False if the budget's time ended before it."""
@@ -178,7 +180,7 @@ class _Drive:
                     return
                 if plan.form is not None:
                     request = plan.form.asked(request)
-                await think(run, turn, plan.model, request, (plan.brakes, plan.form))
+                await think(run, turn, plan.model, request, self.terms)
             case Act():
                 waiting = await self.actor.act(state, time)
                 if waiting:

@@ -9,7 +9,8 @@ from typing import Any
 
 from remit.agent.answer.finalize import Ending
 from remit.agent.answer.given import TEXT, Given
-from remit.agent.answer.typed import Builds, Form
+from remit.agent.answer.reading import Terms
+from remit.agent.answer.typed import FINAL, Builds, Form
 from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget, OnLimit
 from remit.agent.fold import Fold
@@ -49,6 +50,12 @@ class Plan:
     given: Given = TEXT
     form: Form | None = None
     ending: Ending | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """What the agent's answers are held to."""
+        final = () if self.form is None else (FINAL,)
+        return Terms(self.brakes, self.form, frozenset((*self.tools, *final)))
 
     @property
     def builds(self) -> Builds | None:

@@ -40,7 +40,7 @@ def build(
     turn = len(state.turns)
     told: Iterable[str] = ()
     if state.warning is not None or state.faults.raw is not None:
-        told = _told(state)
+        told = _told(state, plan.terms.names)
     closing = state.closing is not None and state.closing[0] == turn
     told = (*told, _LAST) if closing else told
     prepared = _AS_IT_IS
@@ -58,10 +58,10 @@ def build(
     )
 
 
-def _told(state: AgentState) -> Iterator[str]:
+def _told(state: AgentState, names: frozenset[str]) -> Iterator[str]:
     """What the model is told of its last answer, in the next request alone."""
     if state.warning is not None:
         yield advice(state.warning)
     raw, misfit = state.faults.raw, state.faults.misfit
     if raw is not None:
-        yield NOTE if misfit is None else note(raw, misfit)
+        yield NOTE if misfit is None else note(raw, misfit, names)

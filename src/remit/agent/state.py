@@ -216,8 +216,10 @@ class AgentState:
         self.usage = self.usage + value.usage
         self._thinking_ms += fact.took
         self.stop = value.stop
-        self.unanswered = value.malformed is not None
-        if value.malformed is not None:
+        # A refusal is final, whatever it was written as.
+        none = value.malformed is not None and value.stop != "refusal"
+        self.unanswered = none
+        if value.malformed is not None and none:
             self.faults.add(value.malformed, value.misfit)
         elif self.faults.raw is not None:
             self.faults.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import partial
 from itertools import count
 from types import AsyncGeneratorType
@@ -14,14 +14,14 @@ from typing import Any
 import msgspec
 
 from remit.agent.answer.malformed import Parts, Watched
-from remit.agent.answer.typed import Form, Read
-from remit.agent.brakes import HEARD, Brakes, Ears
+from remit.agent.answer.reading import Terms, read
+from remit.agent.brakes import HEARD, Ears
 from remit.agent.fold.measure import request_tokens, tokens
 from remit.agent.recorded.steps import ModelAnswer
 from remit.kernel.run import ActiveRun
 from remit.models.assemble import Assembly, RawCall
 from remit.models.protocol import Model
-from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk, ToolSpec
+from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk
 from remit.values.content import Call, Reasoning, Text
 from remit.values.errors import ConfigError, ProviderError, StepFailedError, StoreError
 from remit.values.events import ReasoningEvent, TextEvent
@@ -42,19 +42,17 @@ async def think(
     turn: int,
     model: Model,
     request: ModelRequest,
-    bounds: tuple[Brakes | None, Form | None] = (None, None),
+    terms: Terms,
 ) -> ModelAnswer:
     """The model's answer to `request`, from the journal or from the model. One that goes in
-    circles by the measure of the brakes in `bounds` is cut, and its stream closed; of the form
+    circles by the measure of the brakes in `terms` is cut, and its stream closed; of the form
     that is there beside them it is a value.
 
     Raises ProviderError or ConnectionFailedError; nothing is then recorded.
     """
 
-    brakes, form = bounds
-    ears = None if brakes is None else Ears(brakes)
-    told = _Told(run, turn, request.tools)
-    ask = partial(_ask, told, model, request, ears, form)
+    told = _Told(run, turn, terms.names)
+    ask = partial(_ask, told, model, request, terms)
     return await run.step(step_name(turn), ask, ModelAnswer)
 
 
@@ -73,8 +71,8 @@ async def unasked(run: ActiveRun, turn: int) -> ModelAnswer:
 class _Told:
     """What readers are told of an answer while it comes."""
 
-    def __init__(self, run: ActiveRun, turn: int, tools: Sequence[ToolSpec]) -> None:
-        self.run, self.turn, self._tools = run, turn, tools
+    def __init__(self, run: ActiveRun, turn: int, names: frozenset[str]) -> None:
+        self.run, self.turn, self._names = run, turn, names
         self.watched: Watched | None = None
         self._attempt, self._deltas = run.attempt, count()
         self._watch: Callable[[str], str] | None = None
@@ -98,7 +96,7 @@ class _Told:
 
     def _begin(self) -> Callable[[str], str]:
         """Watch the text that begins to come: most answers with calls have none."""
-        self.watched = Watched(self._tools)
+        self.watched = Watched(self._names)
         self._watch = self.watched.feed
         return self._watch
 
@@ -131,17 +129,17 @@ class _Quiet:
 
 async def answer(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
     """The model's answer to what is no turn of the run, like a brief: nobody is shown it."""
-    return await _ask(_Quiet(run, turn), model, request, None, None)
+    return await _ask(_Quiet(run, turn), model, request, Terms())
 
 
 async def _ask(
     told: _Told | _Quiet,
     model: Model,
     request: ModelRequest,
-    ears: Ears | None,
-    form: Form | None,
+    terms: Terms,
 ) -> ModelAnswer:
     assembly, run, cut = Assembly(), told.run, False
+    ears = None if terms.brakes is None else Ears(terms.brakes)
     stream = _opened(model, request)
     try:
         async for chunk in stream:
@@ -161,7 +159,7 @@ async def _ask(
     assembly.close()
     if told.watched is not None:
         told.say(told.watched.rest())
-    parts, malformed, misfit = _read(told.watched, assembly, None if cut else form)
+    parts, malformed, misfit = read(told.watched, assembly, terms, whole=not cut)
     return ModelAnswer(
         message=AssistantMessage(_content(run, told.turn, parts, model.name), model.name),
         usage=_priced(_used(request, assembly, model, cut), model),
@@ -170,13 +168,6 @@ async def _ask(
         malformed=malformed,
         misfit=misfit,
     )
-
-
-def _read(watched: Watched | None, assembly: Assembly, form: Form | None) -> Read:
-    parts, malformed = (assembly.parts, None) if watched is None else watched.kept(assembly)
-    if form is None or malformed is not None or assembly.stop in ("refusal", "length"):
-        return Read(parts, malformed)
-    return form.read(parts)
 
 
 def _opened(model: Model, request: ModelRequest) -> AsyncIterator[Chunk]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from remit.agent.answer.detector import Detector
 from remit.models.assemble import Assembly, RawCall
-from remit.models.request import ToolSpec
+from remit.values import codec
 from remit.values.content import Reasoning, Text
 
 TRIES: Final = 2
@@ -27,8 +27,8 @@ class Watched:
 
     __slots__ = ("_detector", "feed")
 
-    def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        self._detector = Detector([tool.name for tool in tools])
+    def __init__(self, names: frozenset[str]) -> None:
+        self._detector = Detector(names)
         self.feed = self._detector.feed
         """What may be shown once a piece has come."""
 
@@ -47,7 +47,44 @@ class Watched:
         text = "".join(part.text for part in parts if isinstance(part, Text))
         if not any(isinstance(part, RawCall) for part in parts):
             return [], text
+        return self.before(assembly), None
+
+    def before(self, assembly: Assembly) -> Parts:
+        """The parts without what stands in the text from the call on that was found in it."""
+        parts = assembly.parts
+        text = "".join(part.text for part in parts if isinstance(part, Text))
         prose = text[: self._detector.gone]
         rest: Parts = [part for part in parts if not isinstance(part, Text)]
         first = next((at for at, part in enumerate(parts) if isinstance(part, Text)), 0)
-        return [*rest[:first], *([Text(prose)] if prose.strip() else []), *rest[first:]], None
+        return [*rest[:first], *([Text(prose)] if prose.strip() else []), *rest[first:]]
+
+
+def holds_call(text: str, names: frozenset[str]) -> bool:
+    """Whether `text`, or what it says where it is JSON, holds a call of one of these tools."""
+    plain = text.replace("\\n", "\n").replace('\\"', '"')
+    try:
+        said = list(texts(codec.decode(text.encode(), object)))
+    except ValueError:
+        said = []
+    return any(is_call(each, names) for each in (text, plain, *said))
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every text in a plain value."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, str):
+            yield found
+        elif isinstance(found, dict):
+            waiting.extend([*found, *found.values()])
+        elif isinstance(found, list):
+            waiting.extend(found)
+
+
+def is_call(text: str, names: frozenset[str]) -> bool:
+    """Whether `text` is a call of one of these tools, or leads to one."""
+    detector = Detector(names)
+    detector.feed(text)
+    detector.close()
+    return detector.leaked

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from remit.agent.answer.malformed import Parts
+from remit.agent.answer.malformed import Parts, holds_call
 from remit.models.assemble import RawCall
 from remit.models.request import ModelRequest, OutputSpec, ToolSpec
 from remit.tools.arguments import shown_path
@@ -119,11 +119,16 @@ def form_of(type_: Any, what: str) -> Form | None:
     return Form(adapter, spec, OutputSpec(tool=FINAL, schema=schema), wrapped)
 
 
-def note(raw: str, misfit: str) -> str:
-    """What the model is told of an answer that did not fit."""
+def note(raw: str, misfit: str, names: frozenset[str]) -> str:
+    """What the model is told of an answer that did not fit. A text that holds a call of one of
+    these tools is not repeated: the model would write it again."""
+    mend = "\n".join(line for line in misfit.split("\n") if not holds_call(line, names))
+    mend = mend or "- all of it"
+    shown = raw[:_SHOWN]
+    said = "" if holds_call(shown, names) else f" It was:\n{shown}"
     return (
-        f"Your last answer does not fit, and nobody has seen it. It was:\n{raw[:_SHOWN]}\n\n"
-        f"What to mend:\n{misfit}\n\nGive the whole answer again by calling {FINAL}."
+        f"Your last answer does not fit, and nobody has seen it.{said}\n\n"
+        f"What to mend:\n{mend}\n\nGive the whole answer again by calling {FINAL}."
     )
 
 
