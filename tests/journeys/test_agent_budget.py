@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from remit import Budget, Card, ModelRequest, Pricing, ToolContext, Usage, tool
-from remit.models.request import Chunk, TextChunk
+from remit import App, Budget, Card, ModelRequest, Pricing, ToolContext, Usage, tool
+from remit.models.request import CallChunk, Chunk, TextChunk, UsageChunk
+from remit.store.protocol import Store
 from remit.testing.model import FREE, Answer, Call, Item, Say, ScriptedModel
 from remit.values.messages import AssistantMessage, UserMessage
 from tests.journeys.clerk import Desk, check_request, clerk, results, soon
@@ -101,8 +102,67 @@ class Hanging:
 async def test_the_time_ends_a_model_that_hangs() -> None:
     model = Hanging()
     result = await soon(clerk(model, budget=Budget(turns=9, seconds=0.02)).run("x"))
-    assert (result.finish, result.turns, model.closed.is_set()) == ("seconds", (), True)
-    assert [type(message) for message in result.messages] == [UserMessage]
+    assert (result.finish, result.text, model.closed.is_set()) == ("seconds", "Hel", True)
+    assert result.output is None
+    assert [type(message) for message in result.messages] == [UserMessage, AssistantMessage]
+
+
+PAID = Card(pricing=Pricing(input=10, output=10))
+
+
+class Late:
+    """A model that is never done: it gives `pieces`, and then says nothing more."""
+
+    name, card = "own:late", PAID
+
+    def __init__(self, *pieces: Chunk) -> None:
+        self.pieces = pieces
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        for piece in self.pieces:
+            yield piece
+        await asyncio.Event().wait()
+
+
+async def test_what_a_model_gave_until_the_time_ended_it_counts_as_an_estimate() -> None:
+    used = UsageChunk(Usage(input_tokens=500))
+    model = Late(used, *[TextChunk(f"{number} ") for number in range(50)])
+    result = await soon(clerk(model, budget=Budget(turns=9, seconds=0.02)).run("x"))
+    (turn,) = result.turns
+    assert result.text.startswith("0 1 2 ")
+    assert result.text.endswith(" 49 ")
+    assert (turn.usage.estimated, turn.usage.input_tokens) == (True, 500)
+    assert turn.usage.output_tokens >= 20
+    assert result.usage.cost == turn.cost
+    assert turn.cost is not None
+    assert turn.cost > 0
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (CallChunk(0, "look", '{"number": 1}'),),
+        (CallChunk(0, "final_answer", '{"text": "a'),),
+        (TextChunk('<tool_call>{"name": "look", "arguments": {}}'),),
+    ],
+)
+@pytest.mark.parametrize("output", [None, dict[str, str]])
+async def test_no_call_of_an_answer_that_the_time_ended_is_made(
+    store: Store, pieces: tuple[Chunk, ...], output: Any
+) -> None:
+    desk = Desk()
+    budget = Budget(turns=9, seconds=0.02)
+    agent = clerk(Late(*pieces), desk.tools(), budget=budget).replace(output=output)
+    async with App(agents=[agent], store=store) as app:
+        run = await soon(app.run(agent.name, "x"))
+        assert await app.replay(run.id) is None
+    assert (run.finish, run.output, len(run.turns), desk.ran) == ("seconds", None, 1, [])
+    assert run.turns[0].calls == ()
+
+
+async def test_a_model_that_gave_nothing_until_the_time_ended_it_has_no_turn() -> None:
+    result = await soon(clerk(Late(), budget=Budget(turns=9, seconds=0.02)).run("x"))
+    assert (result.finish, result.turns) == ("seconds", ())
 
 
 async def test_the_time_ends_a_tool_that_hangs_and_keeps_what_ran_beside_it() -> None:

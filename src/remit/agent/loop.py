@@ -66,7 +66,7 @@ def next_move(state: AgentState, budget: Budget) -> Think | Act | End:
     if state.faults.misfits >= MISFITS:
         return End("exhausted", "invalid_output")
     if not state.unanswered:
-        return End(_FINISHES[state.stop])
+        return End("seconds" if state.late else _FINISHES[state.stop])
     if state.closing is not None:
         turn, bound = state.closing
         return Think() if turn == len(state.turns) else End(bound)
@@ -180,7 +180,7 @@ class _Drive:
                     return
                 if plan.form is not None:
                     request = plan.form.asked(request)
-                await think(run, turn, plan.model, request, self.terms)
+                await think(run, turn, plan.model, request, self.terms, time.limit)
             case Act():
                 waiting = await self.actor.act(state, time)
                 if waiting:

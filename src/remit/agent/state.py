@@ -58,6 +58,8 @@ class AgentState:
 
     cut = False
     """Whether the newest answer was cut, since it repeated itself."""
+    late = False
+    """Whether the newest answer was ended by the run's time."""
     braked: int | None = None
     """The turn that was braked last."""
     stuck: Braked | None = None
@@ -212,12 +214,13 @@ class AgentState:
         text = message.text
         if text:
             self.streaks.say(text)
-        self.cut, self.warning = value.cut, None
+        self.cut, self.late, self.warning = value.cut, value.late, None
         self.usage = self.usage + value.usage
         self._thinking_ms += fact.took
         self.stop = value.stop
-        # A refusal is final, whatever it was written as.
-        none = value.malformed is not None and value.stop != "refusal"
+        # A refusal is final, whatever it was written as, and so is the end of the time.
+        ends = value.late or value.stop == "refusal"
+        none = value.malformed is not None and not ends
         self.unanswered = none
         if value.malformed is not None and none:
             self.faults.add(value.malformed, value.misfit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import inspect
 import re
@@ -43,16 +44,17 @@ async def think(
     model: Model,
     request: ModelRequest,
     terms: Terms,
+    limit: asyncio.Timeout | None = None,
 ) -> ModelAnswer:
     """The model's answer to `request`, from the journal or from the model. One that goes in
     circles by the measure of the brakes in `terms` is cut, and its stream closed; of the form
-    that is there beside them it is a value.
+    that is there beside them it is a value. Of one that `limit` ends, what had come is the answer.
 
     Raises ProviderError or ConnectionFailedError; nothing is then recorded.
     """
 
     told = _Told(run, turn, terms.names)
-    ask = partial(_ask, told, model, request, terms)
+    ask = partial(_ask, told, model, request, terms, limit)
     return await run.step(step_name(turn), ask, ModelAnswer)
 
 
@@ -129,7 +131,7 @@ class _Quiet:
 
 async def answer(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
     """The model's answer to what is no turn of the run, like a brief: nobody is shown it."""
-    return await _ask(_Quiet(run, turn), model, request, Terms())
+    return await _ask(_Quiet(run, turn), model, request, Terms(), None)
 
 
 async def _ask(
@@ -137,8 +139,10 @@ async def _ask(
     model: Model,
     request: ModelRequest,
     terms: Terms,
+    limit: asyncio.Timeout | None,
 ) -> ModelAnswer:
-    assembly, run, cut = Assembly(), told.run, False
+    assembly, run, cut, late = Assembly(), told.run, False, False
+    cancels = 0 if limit is None else _cancels()
     ears = None if terms.brakes is None else Ears(terms.brakes)
     stream = _opened(model, request)
     try:
@@ -149,6 +153,11 @@ async def _ask(
                 await run.settle()
             if cut:
                 break
+    except asyncio.CancelledError:
+        # What ends here is the call alone, unless somebody else cancels as well.
+        late = limit is not None and limit.expired() and _cancels() == cancels + 1
+        if not late or not assembly.begun:
+            raise
     except StoreError as error:
         # Another store's; passed on it would be taken for the failure of the run's own.
         raise ProviderError(message=str(error)) from error
@@ -159,15 +168,25 @@ async def _ask(
     assembly.close()
     if told.watched is not None:
         told.say(told.watched.rest())
-    parts, malformed, misfit = read(told.watched, assembly, terms, whole=not cut)
+    parts, malformed, misfit = read(told.watched, assembly, terms, whole=not (cut or late))
+    if late:
+        # Nobody is left to run them.
+        parts = [part for part in parts if not isinstance(part, RawCall)]
     return ModelAnswer(
         message=AssistantMessage(_content(run, told.turn, parts, model.name), model.name),
-        usage=_priced(_used(request, assembly, model, cut), model),
+        usage=_priced(_used(request, assembly, model, cut or late), model),
         stop=assembly.stop,
         cut=cut,
+        late=late,
         malformed=malformed,
         misfit=misfit,
     )
+
+
+def _cancels() -> int:
+    """How often this task is asked to end."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def _opened(model: Model, request: ModelRequest) -> AsyncIterator[Chunk]:

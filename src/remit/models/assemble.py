@@ -53,6 +53,11 @@ class Assembly:
     _open: list[_Open] = field(default_factory=list)
     _calls: dict[int, _Open] = field(default_factory=dict)
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything has come."""
+        return bool(self._open) or self.usage is not None
+
     def add(self, chunk: Chunk) -> None:
         """Take the next piece."""
         match chunk:

@@ -16,7 +16,7 @@ from remit.values.usage import Usage
 
 class ModelAnswer(Dated, frozen=True, omit_defaults=True, tag="answer", tag_field="t", gc=False):
     """What a model's step gave: its message, what it used, and why it stopped. One that was `cut`
-    repeated itself, and was not read to its end.
+    repeated itself, and was not read to its end; one that is `late` was ended by the run's time.
 
     `malformed` is the text of an answer that is none: a call written as text or, where `misfit`
     says what to mend, no value of the agent's type. Its message is then empty.
@@ -26,12 +26,13 @@ class ModelAnswer(Dated, frozen=True, omit_defaults=True, tag="answer", tag_fiel
     usage: Usage
     stop: Stop = "end"
     cut: bool = False
+    late: bool = False
     malformed: str | None = None
     misfit: str | None = None
 
     @property
     def format(self) -> int:
-        return 2 if self.cut or self.malformed is not None else 1
+        return 2 if self.cut or self.late or self.malformed is not None else 1
 
 
 Fold = Cleared | Brief
