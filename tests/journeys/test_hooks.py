@@ -252,6 +252,46 @@ async def test_an_answer_that_goes_back_stays_inside_the_budget() -> None:
     assert result.finish == "turns"
 
 
+LATE = ["on_turn", "on_answer", "finalize"]
+
+
+@pytest.mark.parametrize("where", LATE)
+async def test_what_the_app_says_takes_no_longer_than_the_budget(where: str) -> None:
+    async def hang(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    hooks = Hooks() if where == "finalize" else Hooks(**{where: hang})  # type: ignore[arg-type]  # one of them
+    changes: dict[str, Any] = {"finalize": hang} if where == "finalize" else {}
+    slow = agent([Say("Done")], hooks, budget=Budget(turns=3, seconds=0.05), **changes)
+
+    result = await asyncio.wait_for(slow.run("Go."), 10)
+
+    assert (result.finish, result.output, result.text) == ("seconds", None, "Done")
+
+
+@pytest.mark.parametrize("on_limit", ["stop", "answer"])
+async def test_a_message_that_no_turn_is_left_for_takes_no_answer_away(
+    on_limit: Literal["stop", "answer"], store: Store, clock: ManualClock
+) -> None:
+    async def judge(ctx: HookContext, answer: str) -> None:
+        await app.send(ctx.run_id, "One more thing.")
+
+    desk = agent([Say("Done")], Hooks(on_answer=judge), budget=Budget(turns=1), on_limit=on_limit)
+    app = App(agents=[desk], store=store, clock=clock)
+    async with app:
+        run = await app.run("a", "Go.", user="u")
+
+    assert (run.finish, run.output, run.messages[-1].text) == ("answer", "Done", "One more thing.")
+
+
+async def test_an_answer_that_went_back_is_none_where_no_turn_is_left() -> None:
+    hooks = Hooks(on_answer=lambda ctx, answer: "No.")
+
+    result = await agent([Say("Done")], hooks, budget=Budget(turns=1)).run("Go.")
+
+    assert (result.finish, result.output) == ("turns", None)
+
+
 HOOKS = ["prepare_turn", "before_tool", "after_tool", "on_turn", "on_answer"]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from functools import partial
+from typing import Any, TypeVar, assert_never
 
 import msgspec
 
@@ -30,6 +31,7 @@ from remit.values import codec
 from remit.values.messages import Message
 from remit.values.results import Finish
 
+T = TypeVar("T")
 _FINISHES: dict[Stop, Finish] = {
     "end": "answer",
     "calls": "answer",
@@ -53,6 +55,10 @@ class End(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
+class _TimeIsUp(Exception):
+    """The budget's time ended."""
+
+
 def next_move(state: AgentState, budget: Budget) -> Think | Act | End:
     """What a run does next, from what is known of it."""
     if state.stuck is not None:
@@ -69,9 +75,13 @@ def next_move(state: AgentState, budget: Budget) -> Think | Act | End:
         return End("seconds" if state.late else _FINISHES[state.stop])
     if state.closing is not None:
         turn, bound = state.closing
-        return Think() if turn == len(state.turns) else End(bound)
-    finish = spent(state, budget)
-    return End(finish) if finish else Think()
+        finish = None if turn == len(state.turns) else bound
+    else:
+        finish = spent(state, budget)
+    if finish is None:
+        return Think()
+    # A message came after an answer, and no turn is left for it: the answer stays one.
+    return End(_FINISHES[state.stop] if state.stands else finish)
 
 
 class AgentProgram:
@@ -106,7 +116,7 @@ class AgentProgram:
             while True:
                 state.catch_up(run.facts)
                 move = next_move(state, budget)
-                if hooked.looks and await hooked.look(is_answer=_is_answer(move)):
+                if hooked.looks and await drive.look(move):
                     continue
                 thinks = move.__class__ is Think
                 if thinks and run.hears:
@@ -125,11 +135,13 @@ class AgentProgram:
                 if folder.full:
                     move = End("exhausted", "context")
                 if isinstance(move, End):
-                    return await _outcome(run, state, move, plan)
-                if not timed:
+                    return await drive.end(move)
+                if timed:
+                    await drive.in_time(partial(drive.make, move))
+                else:
                     await drive.make(move, Time(None))
-                elif not await drive.in_time(move):
-                    return await _outcome(run, state, End("seconds"), plan)
+        except _TimeIsUp:
+            return Outcome(status="failed", finish="seconds")
         finally:
             # What was recorded until an error, a pause or the end of the time counts, too.
             state.catch_up(run.facts)
@@ -146,19 +158,31 @@ class _Drive:
     folder: Folder
     terms: Terms
 
-    async def in_time(self, move: Think | Act) -> bool:
-        """Make the move; False if the budget's time ended before it."""
+    async def in_time(self, work: Callable[[Time], Awaitable[T]]) -> T:
+        """What `work` gives. Raises _TimeIsUp if the budget's time ends before it."""
         limit = self.plan.budget.limit_seconds
-        time = Time(None if limit is None else max(limit - self.state.seconds, 0.0))
+        if limit is None:
+            return await work(Time(None))
+        time = Time(max(limit - self.state.seconds, 0.0))
         assert time.limit is not None
         try:
             async with time.limit:
-                await self.make(move, time)
+                return await work(time)
         except TimeoutError:
             if not time.limit.expired():
                 raise
-            return False
-        return True
+        raise _TimeIsUp
+
+    async def look(self, move: Think | Act | End) -> bool:
+        """Show the hooks what there is to see; whether something new is recorded."""
+        is_answer = isinstance(move, End) and move.finish == "answer"
+        return await self.in_time(lambda _: self.actor.hooked.look(is_answer=is_answer))
+
+    async def end(self, end: End) -> Outcome:
+        """What the run ends with."""
+        if end.finish == "answer":
+            return await self.in_time(lambda _: _answer(self.run, self.state, self.plan))
+        return Outcome(status="failed", finish=end.finish, reason=end.reason)
 
     async def make(self, move: Think | Act, time: Time) -> None:
         """Make the move."""
@@ -189,10 +213,6 @@ class _Drive:
                 assert_never(move)
 
 
-def _is_answer(move: Think | Act | End) -> bool:
-    return isinstance(move, End) and move.finish == "answer"
-
-
 async def _past(
     run: ActiveRun, asked: AgentInput, state: AgentState
 ) -> tuple[Sequence[Message], Folds | None]:
@@ -211,12 +231,10 @@ async def _past(
     return past, Folds(cleared=folds.cleared, brief=folds.brief)
 
 
-async def _outcome(run: ActiveRun, state: AgentState, end: End, plan: Plan) -> Outcome:
-    if end.finish == "answer":
-        text = state.text
-        output: Any = text if plan.form is None else codec.decode(text.encode(), object)
-        if plan.ending is not None:
-            value = output if plan.form is None else plan.form.build(output)
-            output = await plan.ending.make(run, state, value)
-        return Outcome(status="succeeded", finish="answer", output=output)
-    return Outcome(status="failed", finish=end.finish, reason=end.reason)
+async def _answer(run: ActiveRun, state: AgentState, plan: Plan) -> Outcome:
+    text = state.text
+    output: Any = text if plan.form is None else codec.decode(text.encode(), object)
+    if plan.ending is not None:
+        value = output if plan.form is None else plan.form.build(output)
+        output = await plan.ending.make(run, state, value)
+    return Outcome(status="succeeded", finish="answer", output=output)

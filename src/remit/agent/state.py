@@ -84,6 +84,8 @@ class AgentState:
         self.stop: Stop = "end"
         self.unanswered = True
         """Whether the model has not seen all messages yet."""
+        self.stands = False
+        """Whether the newest turn is an answer that nobody has sent back."""
         self.faults = Faults()
         """The newest answers that were none."""
         self.open_calls: tuple[Call, ...] = ()
@@ -228,6 +230,7 @@ class AgentState:
             self.faults.clear()
         self.open_calls = calls = message.calls
         self.calls_asked += len(calls)
+        self.stands = not (calls or self.unanswered)
         self.turns.append(
             Turn(
                 number=len(self.turns),
@@ -252,6 +255,7 @@ class AgentState:
         if judged.reason is None:
             return
         self.told.sent_back += 1
+        self.stands = False
         self.told.invalid = judged.last
         if not judged.last:
             self.messages.append(UserMessage((Text(judged.reason),)))

@@ -101,7 +101,8 @@ class Hooks:
     are about to run. Of a call's result only what `after_tool` gives is recorded, shown and
     traced. `on_turn` is told of each complete turn. `on_answer` sends an answer back with a
     reason; after `send_backs` of them the run ends `exhausted`. What is said is recorded, once
-    for each asking. A hook that raises ends the run as an error. A sync one runs on the event
+    for each asking. A hook that raises ends the run as an error, and one that takes longer than
+    the budget's time ends it as that does. A sync one runs on the event
     loop, so it must not wait. Raises ConfigError for what is no function.
     """
 
