@@ -163,6 +163,8 @@ async def test_the_key_in_the_message_is_the_one_the_tool_sees() -> None:
     [
         (None, [], "neither a message nor a history"),
         (None, [user("?"), AssistantMessage((Text("Yes."),))], "ends with an answer"),
+        (None, [user("?"), AssistantMessage((Text("Yes."),)), seen(1)], "ends with an answer"),
+        (None, [seen(1)], "nothing in the history can be answered"),
         (None, [user("?"), asking(1, 1)], "calls of one id"),
         (None, "text", "takes a list of messages"),
         ("x", ["text"], "is no message"),

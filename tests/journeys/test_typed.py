@@ -18,6 +18,7 @@ from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.crash import Crash, CrashStore
 from remit.testing.model import Call, Item, Say, ScriptedModel
+from remit.values.content import Text
 from remit.values.messages import AssistantMessage, UserMessage
 
 
@@ -249,6 +250,16 @@ async def test_an_input_that_does_not_fit_is_refused_before_anything_runs(store:
         assert await app.runs() == []
 
 
+async def test_an_agent_with_a_typed_input_goes_on_with_a_history() -> None:
+    agent = typed([Say("Good.")], None, input=Order, prompt=ask)
+
+    result = await agent.run(None, history=[UserMessage((Text("Check A-1"),))])
+
+    assert result.text == "Good."
+    with pytest.raises(ConfigError, match="neither a message nor a history"):
+        await agent.run(None)
+
+
 async def test_a_stored_run_is_asked_with_the_prompt_too(store: Store) -> None:
     agent = typed([Say("Good.")], None, input=Order, prompt=ask)
     async with App(agents=[agent], store=store) as app:
@@ -282,6 +293,15 @@ async def test_the_last_function_gives_the_output() -> None:
 async def test_the_last_function_may_be_plain_and_make_what_json_holds() -> None:
     agent = typed([Say("Good.")], None, finalize=lambda result: {"said": result.text})
     assert (await agent.run("go")).output == {"said": "Good."}
+
+
+async def test_what_the_last_function_gives_is_of_the_type_that_it_tells() -> None:
+    def count(result: Result) -> int:
+        return result.text  # type: ignore[return-value]  # the law is about such a function
+
+    assert (await typed([Say("12")], None, finalize=count).run("go")).output == 12
+    with pytest.raises(ConfigError, match="return annotation"):
+        await typed([Say("abc")], None, finalize=count).run("go")
 
 
 async def test_a_run_without_an_answer_has_no_last_function() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from remit.agent.history import mend
 from remit.values.content import Call
 from remit.values.errors import ConfigError
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -23,7 +24,12 @@ def history_of(messages: object, *, asked: bool) -> tuple[Message, ...]:
     if not found:
         raise ConfigError("there is neither a message nor a history: give one of them")
     left = open_calls(found)
-    if isinstance(found[-1], AssistantMessage) and not left:
+    # What is said of no call, or says nothing, is shown to no model.
+    shown = mend(found, maker="")[0]
+    if not shown:
+        raise ConfigError("nothing in the history can be answered: give a message to go on with")
+    last = found[-1] if isinstance(found[-1], AssistantMessage) else shown[-1]
+    if isinstance(last, AssistantMessage) and not left:
         raise ConfigError("the history ends with an answer: give a message to go on with")
     if len({call.id for call in left}) < len(left):
         raise ConfigError("the history ends with calls of one id: give each an id of its own")

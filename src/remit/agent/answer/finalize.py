@@ -66,6 +66,12 @@ class Ending:
             value = await value
         if self.adapter is None:
             return Finalized(to_plain(value))
+        try:
+            value = self.adapter.validate_python(value)
+        except ValueError as error:
+            raise ConfigError(
+                f"finalize gave what its return annotation denies: {error}"
+            ) from error
         return Finalized(codec.decode(self.adapter.dump_json(value), object))
 
 

@@ -21,12 +21,14 @@ class Given:
     prompt: Prompt | None = None
 
     def message(self, value: Any) -> Any:
-        """The message that asks about `value`. Raises ConfigError for one that does not fit."""
+        """The message that asks about `value`. None, where that is no such value, asks nothing:
+        a history is gone on with. Raises ConfigError for one that does not fit."""
         if value is None and self.adapter is None:
-            # A history is to be gone on with.
             return None
         text = value
         if self.adapter is not None:
+            if value is None and not self._takes_none():
+                return None
             try:
                 value = self.adapter.validate_python(value)
                 text = self.adapter.dump_json(value).decode()
@@ -35,6 +37,13 @@ class Given:
         if self.prompt is not None:
             text = self.prompt(value)
         return text
+
+    def _takes_none(self) -> bool:
+        try:
+            self.adapter.validate_python(None)
+        except ValueError:
+            return False
+        return True
 
 
 TEXT = Given()
