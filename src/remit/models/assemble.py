@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
@@ -27,6 +28,12 @@ _PIECES = (
     "yield TextChunk(text), ReasoningChunk(text), CallChunk(index, name, arguments as JSON text),"
     " UsageChunk(Usage(…)) and StopChunk('end', 'calls', 'length' or 'refusal')"
 )
+_SIGNS = {
+    "": re.compile(r'["{}\[\]]'),
+    '"': re.compile(r'["\\]'),
+    "\\": re.compile(r".", re.DOTALL),
+}
+"""What ends a stretch of JSON: outside of strings, inside one, and behind a backslash there."""
 _decode = msgspec.json.Decoder().decode
 
 
@@ -69,7 +76,7 @@ class Assembly:
                 part.signature = signature or part.signature
             case CallChunk(index, name, arguments):
                 part = self._call(index, name)
-                part.name += name
+                part.names.append(name)
                 part.pieces.append(arguments)
             case UsageChunk(usage):
                 self.usage = usage
@@ -94,7 +101,7 @@ class Assembly:
         for part in self._open:
             text = well_formed("".join(part.pieces))
             if part.kind == "call":
-                self.parts.append(read_call(part.name, text))
+                self.parts.append(read_call("".join(part.names), text))
             elif part.kind == "text" and text:
                 self.parts.append(Text(text))
             elif part.kind == "reasoning" and (text or part.signature):
@@ -118,14 +125,43 @@ class Assembly:
 @dataclass(slots=True)
 class _Open:
     kind: str
-    name: str = ""
+    names: list[str] = field(default_factory=list)
     signature: str | None = None
     pieces: list[str] = field(default_factory=list)
+    _looked: int = 0
+    _depth: int = 0
+    _quoted: str = ""
+    _ended: bool = False
+    _whole: bool = False
 
     def is_whole(self) -> bool:
-        """Whether a call's arguments have come to their end."""
-        text = "".join(self.pieces).strip()
-        return text.endswith("}") and read_call(self.name, text).malformed is None
+        """Whether a call's arguments have come to their end. However often it is asked, each
+        piece is looked at once."""
+        news, self._looked = "".join(self.pieces[self._looked :]), len(self.pieces)
+        if self._ended:
+            self._whole = self._whole and not news.strip()
+        elif self._ends(news):
+            self._ended = True
+            text = "".join(self.pieces).strip()
+            self._whole = text[0] == "{" and read_call("", text).malformed is None
+        return self._whole
+
+    def _ends(self, text: str) -> bool:
+        """Whether the outermost bracket is closed in `text`, which is what came next."""
+        at = 0
+        while (found := _SIGNS[self._quoted].search(text, at)) is not None:
+            at, sign = found.end(), found[0]
+            if self._quoted == "\\":
+                self._quoted = '"'
+            elif self._quoted:
+                self._quoted = "" if sign == '"' else "\\"
+            elif sign == '"':
+                self._quoted = sign
+            else:
+                self._depth += 1 if sign in "{[" else -1
+                if self._depth <= 0:
+                    return True
+        return False
 
 
 def read_call(name: str, text: str) -> RawCall:

@@ -112,6 +112,30 @@ def test_parallel_calls_that_all_have_index_0_are_told_apart() -> None:
     assert assembled(chunks).parts == [RawCall("q", {"s": "Bull"}), RawCall("q", {"s": "Woolf"})]
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", ["x", "}", '\\"', "{}"])
+def test_calls_whose_name_comes_with_each_piece_are_read_in_linear_time(piece: str) -> None:
+    many = 200_000
+    chunks = [CallChunk(0, "q", '{"s":"'), *[CallChunk(0, "q", piece)] * many]
+    first, second = assembled([*chunks, CallChunk(0, "q", '"}'), CallChunk(0, "find", "{}")]).parts
+    assert isinstance(first, RawCall)
+    assert len(codec.encode(first.arguments)) == len('{"s":""}') + many * len(piece)
+    assert second == RawCall("find", {})
+
+
+@given(st.dictionaries(anything, plain, max_size=4), st.lists(st.integers(0, 999)))
+@example({"q": '{"}\\'}, list(range(30)))
+def test_a_call_ends_where_its_arguments_do_at_every_cut(
+    arguments: dict[str, Any], at: list[int]
+) -> None:
+    text = json.dumps(arguments)
+    pieces = [CallChunk(0, "q", piece) for piece in cut(text, at)]
+    *_, first, second = assembled([*pieces, CallChunk(0, "q", " "), CallChunk(0, "q", text)]).parts
+    assert isinstance(second, RawCall)
+    assert isinstance(first, RawCall)
+    assert second.arguments == read_call("q", text).arguments
+
+
 def test_a_name_that_comes_in_pieces_is_one_name() -> None:
     chunks = [CallChunk(0, "find_"), CallChunk(0, "order"), CallChunk(0, "", '{"n":1}')]
     assert call(*chunks) == RawCall("find_order", {"n": 1})
