@@ -30,9 +30,10 @@ class Brakes:
     After `turns` turns of equal calls, or `failures` failures of one tool in a row, the model is
     told to change course; `leeway` more, and the run ends `stuck`. Turns in which all tools are
     marked `polls` count only where their results are equal too, `polls` times. `texts` turns in a
-    row that say the same, `text_chars` characters or more of it together, end the run at once, and
-    so does an answer whose last `loop_chars` characters (or four times as many) are one passage,
-    `loop_times` times or more. Raises ConfigError for a threshold that would stop what is no loop.
+    row that say the same, `text_chars` characters or more of it together, end the run at once if
+    it would go on, and so does an answer whose last `loop_chars` characters (or four times as many)
+    are one passage, `loop_times` times or more. Raises ConfigError for a threshold that would stop
+    what is no loop.
     """
 
     turns: int = 3
