@@ -29,7 +29,7 @@ from remit.values.events import ReasoningEvent, TextEvent
 from remit.values.messages import AssistantMessage
 from remit.values.usage import Usage
 
-_SHOWN = (TextChunk, ReasoningChunk)
+_SHOWN = frozenset({TextChunk, ReasoningChunk})
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -80,7 +80,7 @@ class _Told:
         self._watch: Callable[[str], str] | None = None
         self._see = run.show
 
-    def show(self, chunk: TextChunk | ReasoningChunk) -> bool:
+    def show(self, chunk: Chunk) -> bool:
         """Show the piece, as far as it may be; whether anything of it was."""
         if isinstance(chunk, TextChunk):
             # One call for each piece: this is done for every one that a model streams.
@@ -93,7 +93,8 @@ class _Told:
                     TextEvent(turn=self.turn, attempt=self._attempt, delta_id=delta, text=text)
                 )
             return bool(text)
-        self._show(ReasoningEvent, chunk.text)
+        if isinstance(chunk, ReasoningChunk):
+            self._show(ReasoningEvent, chunk.text)
         return True
 
     def _begin(self) -> Callable[[str], str]:
@@ -120,7 +121,7 @@ class _Quiet:
         self.run, self.turn = run, turn
         self.watched: Watched | None = None
 
-    def show(self, chunk: TextChunk | ReasoningChunk) -> bool:
+    def show(self, chunk: Chunk) -> bool:
         """Show nothing."""
         return False
 
@@ -149,7 +150,7 @@ async def _ask(
         async for chunk in stream:
             assembly.add(chunk)
             cut = ears is not None and type(chunk) in HEARD and ears.hear(chunk)
-            if isinstance(chunk, _SHOWN) and told.show(chunk) and run.settle is not None:
+            if type(chunk) in _SHOWN and told.show(chunk) and run.settle is not None:
                 await run.settle()
             if cut:
                 break
