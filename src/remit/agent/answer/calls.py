@@ -9,14 +9,22 @@ from remit.agent.answer.cursor import BLANK, WORD, Cursor
 
 Shape = Literal["call", "other", "cut"]
 
-_NAMES = frozenset({"name", "tool", "tool_name", "function_name", "recipient_name", "action"})
+_NAMES = frozenset(
+    {"name", "tool", "tool_name", "function_name", "recipient_name", "action", "toolName"}
+)
 _ARGUMENTS = frozenset(
     {"arguments", "parameters", "args", "input", "params", "action_input", "tool_input"}
     | {"tool_args", "tool_parameters", "function_arguments", "kwargs"}
 )
-_AROUND = frozenset({"tool_calls", "tool_uses", "tool_call", "function_call", "calls", "function"})
-_BESIDE = frozenset({"id", "call_id", "tool_call_id", "index", "role", "content", "thought"})
-_KINDS = frozenset({"function", "tool_use", "tool_call", "function_call", "tool"})
+_AROUND = frozenset(
+    {"tool_calls", "tool_uses", "tool_call", "function_call", "calls", "function"}
+    | {"toolCalls", "toolCall", "toolUse", "functionCall"}
+)
+_BESIDE = frozenset(
+    {"id", "call_id", "tool_call_id", "index", "role", "content", "thought"}
+    | {"toolCallId", "toolUseId"}
+)
+_KINDS = frozenset({"function", "tool_use", "tool_call", "tool-call", "function_call", "tool"})
 _SCALAR = re.compile(r"[^\s,\]}]*")
 _SEPARATORS = re.compile(r"[\s;,]*")
 _DEEPEST = 6

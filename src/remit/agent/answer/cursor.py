@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-SPACE = re.compile(r"[ \t]*")
-BLANK = re.compile(r"\s*")
+SPACE = re.compile("[ \t\ufeff]*")
+BLANK = re.compile("[\\s\ufeff]*")
 WORD = re.compile(r"[\w.-]*")
 LINE = re.compile(r"[^\n]*")
 _PLAIN = re.compile(r"[^\"'()\[\]{}\\]*")
@@ -24,14 +24,26 @@ class Cursor:
 
     `whole` says that nothing comes any more. `line` says that only blanks stand before it in its
     line, `fresh` that only blanks stand before it at all. `glued`
-    says that a letter stands right before it. `names` are the run's tools.
+    says that a letter stands right before it, `spaced` that a blank does, and `quoted` that a
+    quotation opens there. `names` are the run's tools.
     """
 
-    __slots__ = ("at", "depth", "fresh", "glued", "line", "names", "text", "whole")
+    __slots__ = (
+        "at",
+        "depth",
+        "fresh",
+        "glued",
+        "line",
+        "names",
+        "quoted",
+        "spaced",
+        "text",
+        "whole",
+    )  # fmt: skip
 
     def __init__(self, text: str, at: int, names: frozenset[str], *, whole: bool) -> None:
         self.text, self.at, self.names, self.whole = text, at, names, whole
-        self.line = self.fresh = self.glued = False
+        self.line = self.fresh = self.glued = self.spaced = self.quoted = False
         self.depth = 0
 
     def peek(self) -> str:

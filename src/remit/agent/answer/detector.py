@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from remit.agent.answer.calls import json_call
 from remit.agent.answer.cursor import SPACE, Cursor, Unfinished
 from remit.agent.answer.fences import Fence, closes, code_end, fence
-from remit.agent.answer.lines import action, named, recipient, thought, told
+from remit.agent.answer.lines import FLOWER, action, flowered, named, recipient, thought, told
 from remit.agent.answer.marks import bracket, tag
 
 Rule = Callable[[Cursor], bool]
@@ -32,6 +32,8 @@ _ANYWHERE = ("to=", "assistant", "commentary")
 _WORDS: tuple[Rule, ...] = (thought, action, told, named, recipient)
 _BRACKETS: tuple[Rule, ...] = (bracket, json_call)
 _WALKING: tuple[Rule, ...] = (*_BRACKETS, action)
+_OPENING = "\u201c\u201e\u2018\u00ab"
+"""Marks that open a quotation, and close none."""
 _CODE = 4
 """So many blanks before a line make it code."""
 _SHORT = 64
@@ -199,6 +201,8 @@ class Detector:
         before = c.text[at - 1] if at else self._last
         joined = found.isalnum() and (before.isalnum() or before == "_")
         c.glued = before.isascii() and before.isalnum()
+        c.spaced = before in (" ", "\t")
+        c.quoted = bool(before) and before in _OPENING
         if not joined and self._is_call(c):
             self.leaked = True
             return at
@@ -222,7 +226,11 @@ class Detector:
         if found == "<":
             return (partial(tag, passed=self._passed),)
         c.line = c.line and self.gone + c.at >= self._walked
+        if found == FLOWER:
+            return (flowered,)
         if found == "[":
+            if c.quoted:
+                return ()
             return _BRACKETS if c.line else _BRACKETS[:1]
         if found == "{":
             return _BRACKETS[1:] if c.line else ()
@@ -243,8 +251,8 @@ def _patterns(names: frozenset[str]) -> tuple[Callable[..., re.Match[str] | None
     anywhere = "|".join(map(_begun, _ANYWHERE))
     lines = (*_AT_LINES, *_ANYWHERE, *(f">>>{name}" for name in names), *names)
     at_lines = "|".join(map(_begun, lines))
-    middle = re.compile(rf"[<\[`\n]|\b(?=[{_initials(_ANYWHERE)}])(?:{anywhere})")
-    return middle.search, re.compile(rf"[<\[{{]|(?:{at_lines})").match
+    middle = re.compile(rf"[<\[`\n{FLOWER}]|\b(?=[{_initials(_ANYWHERE)}])(?:{anywhere})")
+    return middle.search, re.compile(rf"[<\[{{{FLOWER}]|(?:{at_lines})").match
 
 
 def _begun(word: str) -> str:

@@ -13,6 +13,7 @@ _RECIPIENT = re.compile(r"(?:functions|multi_tool_use|tools?)\.\w+(?::\d+)?")
 _TICKS = re.compile(r"[`\w]*")
 _FORMATS = frozenset({"json", "code", "commentary", "analysis", "channel"})
 _LINES = 8
+FLOWER = "\u273f"
 _LONGEST = 2000
 
 
@@ -95,6 +96,18 @@ def named(c: Cursor) -> bool:
     return _called(c, api=api or shown, called=called or headed)
 
 
+def flowered(c: Cursor) -> bool:
+    """Whether a call between flowers begins here: `✿FUNCTION✿: name`, and then `✿ARGS✿:`."""
+    if not c.take(f"{FLOWER}FUNCTION{FLOWER}"):
+        return False
+    if not c.take(":"):
+        c.take("\uff1a")
+    c.run(SPACE)
+    name = c.run(WORD, 100)
+    c.run(BLANK)
+    return c.take(f"{FLOWER}ARGS{FLOWER}") or (c.knows(name) and not c.peek())
+
+
 def _called(c: Cursor, *, api: bool, called: bool) -> bool:
     if c.take("[ARGS]") or c.take("[CALL_ID]"):
         return True
@@ -112,7 +125,10 @@ def _called(c: Cursor, *, api: bool, called: bool) -> bool:
     if called:
         return opens(c)
     start = c.at
-    if not opens(c):
+    c.next()
+    c.run(BLANK)
+    # Arguments are JSON: a query and a sheet of styles have names in their braces.
+    if c.peek() not in ("", '"', "'", "}"):
         return False
     c.at = start
     return not c.balanced() or _over(c)

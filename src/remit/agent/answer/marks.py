@@ -7,6 +7,7 @@ from typing import Literal
 
 from remit.agent.answer.calls import listed_calls, opens
 from remit.agent.answer.cursor import BLANK, SPACE, WORD, Cursor
+from remit.agent.answer.elements import ELEMENTS
 
 BARS = "|\uff5c\u2016\u2502\u00a6"
 _NAME = re.compile(r"[\w:.-]*")
@@ -17,10 +18,22 @@ _NO_WORD = re.compile(r"[^a-z0-9\"]+")
 _LONGEST = 400
 
 _CALLISH = re.compile(
-    r"tool|function|invoke|call|action|plugin|python_tag|channel|constrain|message|recipient"
+    r"tool|function|invoke|call|action|plugin|python_(?:tag|start|end)|channel|constrain|message|recipient"
     r"|dsml|arg|param|^start$|^\"$"
 )
-_STARTS = ("tool_call", "function_call", "python_tag", "channel", "action_", "message", "dsml")
+_STARTS = (
+    "tool_call",
+    "function_call",
+    "python_tag",
+    "python_start",
+    "channel",
+    "action_",
+    "message",
+    "dsml",
+)
+_RESERVED = re.compile(r"(?:ctrl|unused)\d+")
+_INLINE = re.compile(r"[^\n<]*")
+_SENTENCE = ",.;?)"
 _BLOCK = re.compile(
     r"(?:[a-z0-9]+[:_.])?(?:(?:start|end|begin)[_-])?"
     r"(?:(?:tool|function)[_-]?(?:calls?|calling|uses?|code|requests?|invocations?)|(?:use_mcp|execute)_tool)"
@@ -54,25 +67,33 @@ def tag(c: Cursor, passed: set[str]) -> bool:
     """Whether the tag or control token that begins here at `<` is one of a call. The names of
     those that are not are `passed`: their closing tags are none either."""
     c.next()
+    if c.take("<function>>"):
+        return c.knows(c.run(WORD, 100)) and c.peek() == "("
     closing = c.take("/")
     if c.peek() and c.peek() in BARS:
-        return _token(c, passed)
+        return not c.quoted and _token(c, passed)
     name = c.run(_NAME, _LONGEST)
-    if not c.peek():
-        return _cut_name(name, c)
+    if c.quoted:
+        passed.add(name)
+        return False
+    return _tagged(name, c, passed, closing=closing) if c.peek() else _cut_name(name, c)
+
+
+def _tagged(name: str, c: Cursor, passed: set[str], *, closing: bool) -> bool:
+    """Whether the tag of this name, which was read up to it, is one of a call."""
     kind = _kind(name, c)
     if c.peek() in BARS and kind is not None:
         c.next()
         return c.take(">") and _used(c)
     if kind is None:
-        return False
+        return _RESERVED.fullmatch(name) is not None and c.take(">call:")
     inside = c.run(_INSIDE, _LONGEST)
     if not c.peek():
         return kind in ("block", "invoke") and (not inside.strip() or "=" in inside)
     if not c.take(">"):
         found = False
     elif closing:
-        return name not in passed and _used(c, closing=c.line)
+        return name not in passed and _closed(c)
     else:
         found = _opened(kind, name, inside, c)
     if not found:
@@ -94,11 +115,14 @@ def _opened(kind: Kind, name: str, inside: str, c: Cursor) -> bool:
     if inside.endswith("/"):
         return False
     if kind == "block":
-        return _payload(c)
+        start = c.at
+        return _payload(c) and not (c.spaced and _spoken(c, start))
     if kind == "invoke":
         return _invoked(name, inside, c)
     if kind == "tool":
         c.run(BLANK)
+        if name.lower() in ELEMENTS:
+            return _no_page(c)
         return c.peek() == "<" or (c.line and _used(c))
     if inside.startswith("="):
         return c.line
@@ -154,6 +178,42 @@ def _used(c: Cursor, *, closing: bool = False) -> bool:
         found = c.peek()
         return not found or found in "\r\n" or _payload(c)
     return found.isascii() and found.isalnum()
+
+
+def _no_page(c: Cursor) -> bool:
+    """Whether what stands in an element of HTML, from here on, can only be a call's arguments."""
+    if c.peek() == "{":
+        return opens(c)
+    if c.peek() != "<":
+        return False
+    c.next()
+    name = c.run(_NAME, _LONGEST)
+    return name.isidentifier() and name.islower() and name not in ELEMENTS
+
+
+def _closed(c: Cursor) -> bool:
+    """Whether the closing tag before this place closes a call. Behind a blank in a line it is
+    spoken of, unless another one follows."""
+    if not c.spaced or c.peek() not in ("", "\r", "\n"):
+        return _used(c, closing=c.line)
+    c.run(BLANK)
+    return c.take("</")
+
+
+def _spoken(c: Cursor, start: int) -> bool:
+    """Whether the sentence goes on behind the JSON that begins at `start`, and its closing tag."""
+    c.at = start
+    if c.peek() != "{":
+        return False
+    c.run(_INLINE, _LONGEST)
+    if not c.take("</"):
+        return False
+    c.run(_INSIDE, _LONGEST)
+    if not c.take(">"):
+        return False
+    c.run(SPACE)
+    found = c.peek()
+    return bool(found) and (found in _SENTENCE or found.islower())
 
 
 def _payload(c: Cursor) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-TOOLS: Final = frozenset({"find_order", "refund"})
+TOOLS: Final = frozenset({"find_order", "refund", "query", "search", "summary", "table"})
 _JSON = '{"name": "find_order", "arguments": {"number": "A-1"}}'
 _LIST = f"[{_JSON}]"
 _WIDE = "\uff5c"
@@ -72,6 +72,17 @@ LEAKS: Final = {
     "an action in brackets": "Action: find_order[A-1]",
     "an action in a fence": 'Action:\n```json\n{"action": "refund", "action_input": {}}\n```',
     "a call with braces": "call:refund{order:A-1}",
+    "flowers": '\u273fFUNCTION\u273f: refund\n\u273fARGS\u273f: {"order": "A-1"}',
+    "python between tokens": '<|python_start|>[refund(order="A-1")]<|python_end|>',
+    "a reserved token": '<ctrl42>call:default_api:refund{order:"A-1"}',
+    "a double tag": '<<function>>refund(order="A-1")',
+    "json of a part": '{"functionCall": {"name": "refund", "args": {"order": "A-1"}}}',
+    "json of a block": '{"toolUse": {"toolUseId": "t", "name": "refund", "input": {"order": 1}}}',
+    "json in camels": '{"toolName": "refund", "args": {"order": "A-1"}}',
+    "json in camels, whole": '{"type": "tool-call", "toolName": "refund", "args": {"order": 1}}',
+    "json behind a byte order mark": f"\ufeff{_JSON}",
+    "an argument in a page's tag": "<summary>\n<order>A-1</order>\n</summary>",
+    "json in a page's tag": '<search>{"query": "A-1"}</search>',
     "a closing tag": "</invoke>\n</function_calls>",
 }
 
@@ -129,6 +140,22 @@ HARMLESS: Final = {
     "a log": "[10:00:00] tool_call id=1 name=refund status=ok",
     "a table": "| tool | argument |\n|---|---|\n| refund | order |",
     "a table of wide bars": f"a{_WIDE}b{_WIDE}c\n1{_WIDE}2{_WIDE}3",
+    "a call in a sentence": f"A model may write <tool_call>{_JSON}</tool_call> in its text.",
+    "a call at a sentence's end": f"It wrote <tool_call>{_JSON}</tool_call>.",
+    "dots in a tag": 'Use <tool_call>{"name": ...}</tool_call> to call tools.',
+    "a closing tag in a sentence": "Missing tag: </function>",
+    "a closing tag at a line's end": "What ends it? </tool_call>\nThat one does.",
+    "a call in curly quotes": f"\u201c<tool_call>{_JSON}</tool_call>\u201d",
+    "a token in curly quotes": "\u00ab<|tool_call|>\u00bb begins it, \u201e[TOOL_CALLS]\u201c too.",
+    "a page": "<details>\n<summary>More</summary>\nText\n</details>",
+    "a page's table": "Here:\n<table>\n<tr><td>1</td></tr>\n</table>",
+    "a page's parts": "<table>\n<TableRow />\n</table>\n<summary>\n<x-more>1</x-more>\n</summary>",
+    "a query": "query { user { name } }",
+    "a query over lines": "query {\n  user(id: 1) { name }\n}",
+    "styles": "table {\n  border: 1px;\n}",
+    "a flower": "\u273f is a flower, \u273fFUNCTION\u273f is a mark.",
+    "a reserved token in a sentence": "The token <ctrl42> is reserved.",
+    "streams": "cin >> x; cout <<function>> y;",
     "html": "<div class='tool'><p>1</p></div>",
     "xml": "<step>\n<function>sum</function>\n<parameter>x</parameter>\n</step>",
     "beginnings": "<",

@@ -111,6 +111,11 @@ HOSTILE = {
     "lines of calls": "[refund(a=\n",
     "lines of lists": "[[",
     "closers": "</x>",
+    "flowers": "\u273fFUNCTION\u273f: ",
+    "calls in a sentence": 'It wrote <tool_call>{"a": <tool_call>{"b": 1}</tool_call> here. ',
+    "long calls in a sentence": f"A <tool_call>{{{'x' * 500} ",
+    "quoted tags": "\u201c<tool_call>\u201d ",
+    "double tags": "<<function>>refund ",
 }
 
 
