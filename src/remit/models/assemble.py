@@ -76,7 +76,10 @@ class Assembly:
                 part.signature = signature or part.signature
             case CallChunk(index, name, arguments):
                 part = self._call(index, name)
-                part.names.append(name)
+                if name and part.name:
+                    part.more.append(name)
+                else:
+                    part.name = part.name or name
                 part.pieces.append(arguments)
             case UsageChunk(usage):
                 self.usage = usage
@@ -101,7 +104,9 @@ class Assembly:
         for part in self._open:
             text = well_formed("".join(part.pieces))
             if part.kind == "call":
-                self.parts.append(read_call("".join(part.names), text))
+                if part.more:
+                    part.name += "".join(part.more)
+                self.parts.append(read_call(part.name, text))
             elif part.kind == "text" and text:
                 self.parts.append(Text(text))
             elif part.kind == "reasoning" and (text or part.signature):
@@ -125,7 +130,9 @@ class Assembly:
 @dataclass(slots=True)
 class _Open:
     kind: str
-    names: list[str] = field(default_factory=list)
+    name: str = ""
+    more: list[str] = field(default_factory=list)
+    """What else came of the name."""
     signature: str | None = None
     pieces: list[str] = field(default_factory=list)
     _looked: int = 0

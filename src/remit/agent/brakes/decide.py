@@ -63,7 +63,7 @@ def check(state: AgentState, brakes: Brakes | None, polls: Collection[str]) -> B
     turn = len(state.turns) - 1
     if turn < 0 or state.braked == turn:
         return None
-    goes_on = bool(state.open_calls) or state.unanswered
+    goes_on = state.open_calls or state.unanswered
     if state.cut or (brakes is not None and goes_on and _says_the_same(state, brakes)):
         return Braked(brake="repeated_text", stops=True)
     if brakes is None or state.open_calls or not state.unanswered:
