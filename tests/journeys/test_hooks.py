@@ -24,7 +24,7 @@ from remit.testing.model import FREE, Call, Item, Say, ScriptedModel
 from remit.values import content
 from remit.values.errors import ConfigError, StoreError
 from remit.values.events import Event, ToolResultEvent
-from remit.values.messages import ToolMessage, UserMessage
+from remit.values.messages import AssistantMessage, ToolMessage, UserMessage
 from remit.values.results import Turn
 
 STAFF = Caller(user="staff_1")
@@ -250,6 +250,31 @@ async def test_an_answer_that_goes_back_stays_inside_the_budget() -> None:
     result = await agent([Say("1"), Say("2")], hooks, budget=Budget(turns=2)).run("Go.")
 
     assert result.finish == "turns"
+
+
+async def test_what_a_hook_changes_in_what_it_is_given_changes_no_run() -> None:
+    def spoil(ctx: HookContext, *given: Any) -> None:
+        found = [call for m in ctx.messages if isinstance(m, AssistantMessage) for call in m.calls]
+        found += [each for each in given if isinstance(each, content.Call)]
+        found += [call for each in given if isinstance(each, Turn) for call in each.calls]
+        for call in found:
+            call.arguments["number"] = 7
+
+    def finish(result: Any) -> str:
+        result.messages[1].calls[0].arguments["number"] = 7
+        result.turns[0].calls[0].arguments["number"] = 7
+        return "Done"
+
+    hooks = Hooks(**dict.fromkeys(HOOKS, spoil))  # type: ignore[arg-type]  # every one of them
+    model = ScriptedModel([Call("look", number=1), Say("Done")])
+
+    result = await agent(model, hooks, finalize=finish).run("Go.")
+
+    assert results(result) == [("secret 1", "ok")]
+    said = (*model.requests[1].messages, *result.messages)
+    calls = [call for m in said if isinstance(m, AssistantMessage) for call in m.calls]
+    assert [call.arguments for call in calls] == [{"number": 1}] * 2
+    assert result.turns[0].calls[0].arguments == {"number": 1}
 
 
 LATE = ["on_turn", "on_answer", "finalize"]

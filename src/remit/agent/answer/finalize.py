@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from remit.agent.lent import lent_messages, lent_turn
 from remit.agent.state import AgentState
 from remit.kernel.run import ActiveRun
 from remit.tools.plain import to_plain
@@ -57,8 +58,8 @@ class Ending:
                 finish="answer",
                 text=state.text,
                 output=output,
-                messages=state.all_messages(),
-                turns=tuple(state.turns),
+                messages=lent_messages(state.all_messages()),
+                turns=tuple(map(lent_turn, state.turns)),
                 usage=state.usage,
             )
         )

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from remit.agent.budget import Budget, left
 from remit.agent.hooks.hooks import CHOICES, HookContext, Hooks, Left, ToolResult, TurnPlan
+from remit.agent.lent import lent_call, lent_turn
 from remit.agent.recorded.verdicts import Judged, Noted, Prepared, Verdict
 from remit.agent.state import AgentState
 from remit.kernel.run import ActiveRun
@@ -102,7 +103,7 @@ class Hooked:
         hook = self._hooks.after_tool
         if hook is None:
             return result
-        found = await self._ask("after_tool", hook, self._turn, call, _shown(result))
+        found = await self._ask("after_tool", hook, self._turn, lent_call(call), _shown(result))
         return _told("after_tool", call, found) or result
 
     async def after_in_place(self) -> Callable[[Call, ToolMessage], ToolMessage]:
@@ -114,7 +115,7 @@ class Hooked:
 
         def after(call: Call, result: ToolMessage) -> ToolMessage:
             try:
-                found = hook(context, call, _shown(result))
+                found = hook(context, lent_call(call), _shown(result))
             except StoreError as error:
                 raise _failed("after_tool", error) from error
             return _told("after_tool", call, found) or result
@@ -127,7 +128,9 @@ class Hooked:
 
     async def _note(self) -> Noted:
         if self._hooks.on_turn is not None:
-            await self._ask("on_turn", self._hooks.on_turn, self._turn, self._state.turns[-1])
+            await self._ask(
+                "on_turn", self._hooks.on_turn, self._turn, lent_turn(self._state.turns[-1])
+            )
         return Noted()
 
     async def _judge(self) -> Judged:
@@ -146,7 +149,11 @@ class Hooked:
     def _verdict(self, call: Call) -> Callable[[], Awaitable[Verdict]]:
         async def ask() -> Verdict:
             hook = self._hooks.before_tool
-            found = None if hook is None else await self._ask("before_tool", hook, self._turn, call)
+            found = (
+                None
+                if hook is None
+                else await self._ask("before_tool", hook, self._turn, lent_call(call))
+            )
             return Verdict(_told("before_tool", call, found))
 
         return ask
@@ -165,7 +172,7 @@ class Hooked:
             run_id=self._run.id,
             turn=turn,
             phase=None,
-            messages=state.all_messages(),
+            _said=state.all_messages(),
             usage=state.usage,
             left=Left(**left(state, self._budget)),
             user=asked.user,
