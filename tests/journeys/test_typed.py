@@ -178,6 +178,23 @@ def test_a_type_that_cannot_be_checked_is_refused(output: Any) -> None:
         typed([], output)
 
 
+class Leg(BaseModel):
+    """A leg of a trip."""
+
+    ends: tuple[str, str]
+
+
+@pytest.mark.parametrize("output", [tuple[int, str], Leg, list[Leg], dict[str, Leg], tuple[()]])
+def test_a_tuple_of_fixed_length_is_refused_since_providers_refuse_its_schema(output: Any) -> None:
+    with pytest.raises(ConfigError, match="output of agent 'desk' has a tuple"):
+        typed([], output)
+
+
+@pytest.mark.parametrize("output", [tuple[int, ...], list, list[Order], dict[str, list[int]]])
+def test_lists_of_one_type_are_answers(output: Any) -> None:
+    typed([], output)
+
+
 def test_a_tool_may_not_have_the_name_of_the_final_one() -> None:
     @tool
     async def final_answer() -> str:

@@ -17,6 +17,7 @@ from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget, OnLimit
 from remit.agent.fold import Fold
 from remit.agent.hooks import Hooks, check_in_place
+from remit.agent.itemless import itemless
 from remit.agent.plan import DepsFactory, Plan
 from remit.agent.toolbox import Inventory, allowed, entry, grant, toolbox
 from remit.agent.unkept import OnEvent, run_unkept, stream_unkept
@@ -206,6 +207,12 @@ class Agent(Generic[Deps, Output]):
 
 def _form(agent: Agent[Any, Any]) -> Form | None:
     form = form_of(agent.output, f"output of agent {agent.name!r}")
+    place = None if form is None else itemless(form.output.schema)
+    if place is not None:
+        raise ConfigError(
+            f"output of agent {agent.name!r} has a tuple ({place}), whose schema providers refuse:"
+            " make it a list of one type, or a model with a name for each of its parts"
+        )
     if form is not None and any(tool.name == FINAL for tool in agent.tools):
         raise ConfigError(
             f"agent {agent.name!r} has a tool named {FINAL!r}, by which answers of a type are"
