@@ -17,6 +17,7 @@ from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.crash import Crash, CrashStore
 from remit.testing.model import Call, Item, Say, ScriptedModel
+from remit.values.errors import ConfigError
 from remit.values.messages import AssistantMessage, UserMessage
 from tests.unit.agent.answer.samples import HARMLESS, INSIDE, LEAKS
 
@@ -127,6 +128,10 @@ async def test_the_journal_keeps_what_the_model_wrote_and_the_thread_does_not(st
     async with App(agents=[leaky(model, [])], store=store) as app:
         first = await app.run("desk", "Refund A-1", user="u", thread="t")
         second = await app.run("desk", "Hello", user="u", thread="t")
+        with pytest.raises(ConfigError, match=r"turn 1 of run .* gave nothing that was kept"):
+            await app.fork(first.id)
+        with pytest.raises(ConfigError, match=r"turn 0 of run .* is an answer"):
+            await app.fork(second.id)
     assert (first.finish, second.text) == ("exhausted", "Hello.")
     entries = await store.read(first.id)
     steps = [

@@ -68,9 +68,12 @@ def fork_point(
     """
     state = AgentState(run)
     ends: list[int] = []
+    unkept: set[int] = set()
     for seq, fact in facts:
         state.advance(seq, fact)
         if len(state.turns) > len(ends) and not state.open_calls:
+            if state.faults.raw is not None:
+                unkept.add(len(ends))
             ends.append(seq)
     if not ends:
         raise ConfigError(f"run {run} has no complete turn yet: start a new run instead")
@@ -80,7 +83,6 @@ def fork_point(
             f"run {run} has no complete turn {after_turn!r:.80}: its turns are 0 to {len(ends) - 1}"
         )
     if message is None and not state.turns[turn].calls:
-        raise NothingToAnswerError(
-            f"turn {turn} of run {run} is an answer: give the fork a message="
-        )
+        what = "gave nothing that was kept" if turn in unkept else "is an answer"
+        raise NothingToAnswerError(f"turn {turn} of run {run} {what}: give the fork a message=")
     return ends[turn]

@@ -26,6 +26,7 @@ def an_agent(*tools: Any) -> Agent[Any, Any]:
     ("one", "other"),
     [
         ("find_order", "find-order"),
+        ("find_order", "findOrder"),
         ("find_order", "Find_Order"),
         ("FIND", "find"),
         ("Issue", "issue"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ _PROVIDERS = frozenset(
 """What providers call the tools that they run themselves."""
 
 _OURS = frozenset({"function", "custom", "object"})
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ALIKE = str.maketrans({"0": "o", "1": "l", "I": "l", "-": "_"})
 
 
@@ -38,7 +40,7 @@ def toolbox(agent: str, tools: object) -> tuple[Tool, ...]:
 def _refuse_alike(agent: str, names: Iterable[str]) -> None:
     forms: dict[tuple[str, str], str] = {}
     for name in names:
-        for form in (("plain", _plain(name)), ("seen", _seen(name))):
+        for form in (("plain", _plain(name)), ("parted", _parted(name)), ("seen", _seen(name))):
             other = forms.get(form)
             forms[form] = name
             if other == name:
@@ -55,6 +57,11 @@ def _refuse_alike(agent: str, names: Iterable[str]) -> None:
 def _plain(name: str) -> str:
     """A name without its case and its kind of dash."""
     return name.replace("-", "_").lower()
+
+
+def _parted(name: str) -> str:
+    """`_plain`, where a capital that follows a small letter begins a word, too."""
+    return _plain(_HUMP.sub("_", name))
 
 
 def _seen(name: str) -> str:
