@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from remit import Agent, App, Budget, Result, Run, ToolContext, tool
+from remit import Agent, App, Budget, Result, Run, Tool, ToolContext, tool
 from remit.kernel.facts import Stepped, decode
 from remit.models.pricing import Pricing
 from remit.models.protocol import Card
@@ -19,10 +19,19 @@ from remit.testing.crash import Crash, CrashStore
 from remit.testing.model import Call, Item, Say, ScriptedModel
 from remit.values.errors import ConfigError
 from remit.values.messages import AssistantMessage, UserMessage
-from tests.unit.agent.answer.samples import HARMLESS, INSIDE, LEAKS
+from tests.unit.agent.answer.samples import HARMLESS, INSIDE, LEAKS, TOOLS
 
 LEAK = 'Refunding.\n\n<tool_call>\n{"name": "refund", "arguments": {"order": "A-1"}}\n</tool_call>'
 CARD = Card(pricing=Pricing(input=1, output=1))
+
+
+def idle(name: str) -> Tool:
+    """A tool that nobody calls."""
+
+    async def handler(arguments: Any, ctx: Any) -> str:
+        return ""
+
+    return Tool(name=name, description="Idles.", schema={"type": "object"}, handler=handler)
 
 
 def leaky(script: list[Item] | ScriptedModel, ran: list[str]) -> Agent[Any, Any]:
@@ -41,7 +50,8 @@ def leaky(script: list[Item] | ScriptedModel, ran: list[str]) -> Agent[Any, Any]
         return "refunded"
 
     model = script if isinstance(script, ScriptedModel) else ScriptedModel(script, card=CARD)
-    return Agent(name="desk", model=model, tools=[find_order, refund], budget=Budget(turns=6))
+    tools: list[Tool] = [find_order, refund, *map(idle, sorted(TOOLS - {"find_order", "refund"}))]
+    return Agent(name="desk", model=model, tools=tools, budget=Budget(turns=6))
 
 
 async def run(script: list[Item]) -> tuple[Result, list[str], str, ScriptedModel]:
