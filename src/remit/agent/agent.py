@@ -11,13 +11,13 @@ from typing_extensions import TypeVar
 
 from remit.agent.answer.finalize import Ending, Finalize, ending
 from remit.agent.answer.given import TEXT, Given, Prompt, given
+from remit.agent.answer.itemless import itemless
 from remit.agent.answer.typed import FINAL, Form, form_of
 from remit.agent.asking import Asking
 from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget, OnLimit
 from remit.agent.fold import Fold
 from remit.agent.hooks import Hooks, check_in_place
-from remit.agent.itemless import itemless
 from remit.agent.plan import DepsFactory, Plan
 from remit.agent.toolbox import Inventory, allowed, entry, grant, toolbox
 from remit.agent.unkept import OnEvent, run_unkept, stream_unkept

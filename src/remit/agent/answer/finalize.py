@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from remit.agent.lent import lent_messages, lent_turn
+from remit.agent.hooks.lent import lent_messages, lent_turn
 from remit.agent.state import AgentState
 from remit.kernel.run import ActiveRun
 from remit.tools.plain import to_plain

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from remit.agent.budget import Budget, left
 from remit.agent.hooks.hooks import CHOICES, HookContext, Hooks, Left, ToolResult, TurnPlan
-from remit.agent.lent import lent_call, lent_turn
+from remit.agent.hooks.lent import lent_call, lent_messages, lent_turn
 from remit.agent.recorded.verdicts import Judged, Noted, Prepared, Verdict
 from remit.agent.state import AgentState
 from remit.kernel.run import ActiveRun
@@ -172,7 +172,7 @@ class Hooked:
             run_id=self._run.id,
             turn=turn,
             phase=None,
-            _said=state.all_messages(),
+            messages=lent_messages(state.all_messages()),
             usage=state.usage,
             left=Left(**left(state, self._budget)),
             user=asked.user,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any
 
-from remit.agent.lent import lent_messages
 from remit.tools.function import is_async
 from remit.tools.tool import Tool
 from remit.values.content import Call
@@ -32,23 +31,18 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookContext:
-    """What a hook may know of the run. `turn` is counted from 0. `phase` is None in a run without
-    phases."""
+    """What a hook may know of the run. `turn` is counted from 0, `messages` is a copy of what the
+    run has added to its conversation so far. `phase` is None in a run without phases."""
 
     run_id: str
     turn: int
     phase: str | None
-    _said: tuple[Message, ...] = field(repr=False)
+    messages: tuple[Message, ...]
     usage: Usage
     left: Left
     user: str | None
     tenant: str | None
     deps: Any
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """What the run has added to its conversation so far, as a copy for each reading."""
-        return lent_messages(self._said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +114,10 @@ class Hooks:
     send_backs: int = 2
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name != "send_backs" and value is not None and not callable(value):
-                raise ConfigError(f"Hooks.{each.name} must be a function, not {value!r:.80}")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name != "send_backs" and value is not None and not callable(value):
+                raise ConfigError(f"Hooks.{field.name} must be a function, not {value!r:.80}")
         if type(self.send_backs) is not int or self.send_backs < 0:
             raise ConfigError(
                 f"Hooks.send_backs must be a whole number of at least 0, not {self.send_backs!r}"

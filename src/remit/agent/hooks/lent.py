@@ -16,7 +16,10 @@ _replace = msgspec.structs.replace
 
 def lent_call(call: Call) -> Call:
     """The call, with arguments of its own."""
-    return _replace(call, arguments=deepcopy(call.arguments))
+    arguments = call.arguments
+    # Most arguments hold no other values inside them, and a plain copy takes a tenth of the time.
+    deep = any(isinstance(value, dict | list) for value in arguments.values())
+    return _replace(call, arguments=deepcopy(arguments) if deep else dict(arguments))
 
 
 def lent_turn(turn: Turn) -> Turn:
