@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, Literal
 
 import pytest
 
-from remit import ModelRequest
+from remit import App, ModelRequest
 from remit.errors import ConfigError, RunEndedError, RunNotFoundError, UserIdError
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
@@ -132,16 +133,19 @@ async def test_a_message_survives_a_death_at_any_write(
         model.assert_used = lambda: None  # type: ignore[method-assign]  # the plugin asks it
         async with app_of(clerk(model, Desk().tools()), mine, clock) as app:
             found = await app.runs(user=user)
-            run = found[0].id if found else await app.start("clerk", "One", user=user)
+            run = found[0].id if found else await started(app, user)
             if not found:
                 await app.send(run, "Two", id="m_1")
             return said((await ended(app, run)).messages)
 
+    async def started(app: App, user: str) -> str:
+        return await app.start("clerk", "One", user=user, key=user)
+
     async def sent(user: str) -> None:
+        """What a client does that heard nothing: both again, also where they were under way."""
         async with app_of(clerk([]), store, clock, work=False) as app:
-            for run in await app.runs(user=user):
-                if run.status not in ("succeeded", "failed"):
-                    await app.send(run.id, "Two", id="m_1")
+            with suppress(RunEndedError):
+                await app.send(await started(app, user), "Two", id="m_1")
 
     counting = CrashStore(store, at=None, when=when)
     assert await life(counting, "u_0") == ["One", "Two"]
