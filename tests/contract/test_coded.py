@@ -20,7 +20,7 @@ from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
 from remit.testing.model import Call, Item, Say
 from remit.testing.store_contract import Handles, StoreContract
-from tests.fixtures_store import KINDS, Kind, opened
+from tests.fixtures_store import KINDS, Kind, opened, slowly
 from tests.journeys.clerk import STAFF, Desk, app_of, clerk, ended, paused, soon
 
 KEY, OTHER = Fernet.generate_key(), Fernet.generate_key()
@@ -30,11 +30,6 @@ PAY: list[Item] = [Call("pay_out", amount=150), Say("done")]
 
 def locked(store: Store, *keys: bytes) -> CodedStore:
     return CodedStore(store, Chain(Compressed(), Encrypted(keys or [KEY])))
-
-
-def slowly(kind: Any) -> Any:
-    """The kind, for tests that the store's own fast ones stand for."""
-    return pytest.param(*kind.values, id=kind.id, marks=pytest.mark.slow)
 
 
 class Noting:

@@ -175,6 +175,7 @@ def test_what_a_signal_raises_ends_the_process_and_what_code_raises_does_not() -
     assert not ends_process(ValueError())
 
 
+@pytest.mark.slow
 async def test_a_run_that_ends_its_process_does_so_only_so_often(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
 

@@ -98,7 +98,8 @@ def branch_of(cut: Cut) -> Callable[[WorkflowRun], Awaitable[Any]]:
 
 
 @pytest.mark.parametrize(
-    ("form", "seconds"), [(step_of, 5), (branch_of, 5), (threaded_step_of, 60)]
+    ("form", "seconds"),
+    [(step_of, 5), (branch_of, 5), pytest.param(threaded_step_of, 60, marks=pytest.mark.slow)],
 )
 async def test_a_step_of_a_dead_process_is_made_again_when_that_must_be_done_with_it(
     store: Store,

@@ -28,6 +28,7 @@ def test_without_a_command_the_help_is_told(capsys: pytest.CaptureFixture[str]) 
     assert "demo" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["demo"], ["runs"], ["runs", "approve"]], ids=str)
 def test_help_is_plain_in_a_pipe(words: list[str], tmp_path: Path) -> None:
     done = run_remit(*words, "--help", folder=tmp_path)
@@ -51,6 +52,7 @@ def test_wrong_use_is_one_line_with_the_mend(
     assert told.out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["typer", "rich"])
 @pytest.mark.parametrize("words", [["--help"], ["demo"], ["runs", "list"]], ids=str)
 def test_without_the_extra_it_says_what_to_install(

@@ -175,6 +175,7 @@ print(digest([names, bag, Bags([names]), nested, {"deep": [bag]}]))
 """
 
 
+@pytest.mark.slow
 def test_sets_have_one_order_in_every_process() -> None:
     def shown(seed: int) -> str:
         environment = {**os.environ, "PYTHONHASHSEED": str(seed)}

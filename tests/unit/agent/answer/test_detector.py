@@ -119,6 +119,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("ending", ["", "}", ")\n."])
 def test_the_work_grows_as_the_text_does(name: str, ending: str) -> None:
