@@ -278,6 +278,7 @@ async def test_a_providers_error_ends_the_iteration() -> None:
     assert len(caught.value.messages) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["break", "close", "forget"])
 @pytest.mark.parametrize("at", ["text", "tool_call", "tool_result", "done"])
 async def test_leaving_early_cancels_the_run_and_leaves_nothing_behind(

@@ -30,6 +30,7 @@ class Refusing(MemoryStore):
         raise StoreError(reason="away")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "tries"), [(0.0, 4), (1.0, 4), (3.0, 2), (30.0, 1)])
 async def test_a_caller_waits_no_longer_than_a_patient_store(seconds: float, tries: int) -> None:
     clock = ManualClock()

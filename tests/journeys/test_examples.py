@@ -15,6 +15,7 @@ def test_there_are_examples() -> None:
     assert "first_agent.py" in [example.name for example in EXAMPLES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs_twice_in_a_row(example: Path, tmp_path: Path) -> None:
     for _ in range(2):

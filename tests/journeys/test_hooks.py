@@ -451,6 +451,7 @@ async def verdicts(store: Store, run: str) -> list[str]:
     return [name for name in names if any(kind in name for kind in kinds)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_verdicts_hold_in_a_run_that_is_killed_at_any_write(
     store: Store, clock: ManualClock, when: Literal["before", "after"]

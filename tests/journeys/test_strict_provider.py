@@ -122,6 +122,7 @@ async def test_a_process_that_dies_between_two_results_sends_both(
     assert world.entered == {"find_customer": 1, "find_order": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("usage", ["after", "before", "twice", "never"])
 @pytest.mark.parametrize("ids", ["given", "repeated", "empty", "missing"])
 @pytest.mark.parametrize("index", ["counted", "reset"])

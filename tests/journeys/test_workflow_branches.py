@@ -87,6 +87,7 @@ async def test_a_cancel_ends_every_branch(store: Store, clock: ManualClock) -> N
     assert sorted(ended) == ["ask", "work"]
 
 
+@pytest.mark.slow
 async def test_a_branch_that_will_not_stop_is_left_behind(store: Store, clock: ManualClock) -> None:
     begun, release, went_on = asyncio.Event(), asyncio.Event(), []
 

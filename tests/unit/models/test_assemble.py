@@ -112,6 +112,7 @@ def test_parallel_calls_that_all_have_index_0_are_told_apart() -> None:
     assert assembled(chunks).parts == [RawCall("q", {"s": "Bull"}), RawCall("q", {"s": "Woolf"})]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("piece", ["x", "}", '\\"', "{}"])
 def test_calls_whose_name_comes_with_each_piece_are_read_in_linear_time(piece: str) -> None:
@@ -206,6 +207,7 @@ def test_arguments_that_are_no_object_are_kept_as_text_and_call_nothing(text: st
     assert read_call("find", text) == RawCall("find", {}, text)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 def test_long_arguments_are_read_in_linear_time() -> None:
     text = json.dumps({"q": "x" * 3_000_000, "many": list(range(300_000))})

@@ -104,6 +104,7 @@ async def test_an_answer_cut_before_its_end_is_an_error(count: int, ending: Any)
         await answer_to(Reply(sent, ending=ending), tools=["find_order"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", range(FINISHED))
 async def test_an_answer_that_falls_silent_before_its_end_is_an_error(count: int) -> None:
     sent = [events(chunk, done=False) for chunk in CHUNKS[:count]]

@@ -178,6 +178,7 @@ async def test_a_server_that_never_answers_is_given_up() -> None:
         await answer_to(NOTHING, timeout=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sign",
     [

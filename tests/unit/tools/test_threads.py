@@ -5,6 +5,8 @@ import sys
 import threading
 import time
 
+import pytest
+
 from remit.tools.threads import Threads
 
 
@@ -86,6 +88,7 @@ def test_work_given_while_a_thread_gives_up_waiting_is_not_lost() -> None:
         assert done.acquire(timeout=5)
 
 
+@pytest.mark.slow
 def test_a_process_ends_while_tools_are_stuck() -> None:
     program = """
 import asyncio, threading, time

@@ -136,6 +136,7 @@ def test_nothing_is_called_that_is_not_offered() -> None:
     assert isinstance(decide(talk.request(())), str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "?", "💥" * 1000, "A-1042 " * 200, "9" * 5000, "a" * 20000])
 def test_any_text_at_all_gets_a_move(text: str) -> None:
     assert Talk(text).moves()
