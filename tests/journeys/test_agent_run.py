@@ -71,6 +71,13 @@ async def test_an_answer_that_the_model_cut_or_refused_is_none(stop: Stop) -> No
     assert len(result.turns) == 1
 
 
+async def test_a_model_that_paused_goes_on_when_it_is_asked_again() -> None:
+    model = ScriptedModel([Answer(Say("First half,"), stop="pause"), Say("second half.")])
+    result = await clerk(model).run("x")
+    assert (result.finish, result.text, len(result.turns)) == ("answer", "second half.", 2)
+    assert model.requests[1].messages == result.messages[:2]
+
+
 async def test_an_empty_answer_leaves_no_message() -> None:
     model = ScriptedModel([Answer(stop="refusal")])
     result = await clerk(model).run("x")

@@ -27,11 +27,12 @@ _replace = msgspec.structs.replace
 class Mend(msgspec.Struct, frozen=True):
     """One thing that was mended, and the place of its message in the history that was given.
 
-    `empty`: a message, or a part of one, said nothing and is left out. `foreign`: reasoning of
-    another maker's is left out. `joined`: an answer followed an answer. `misnamed`: a call's name
-    was no legal one. `moved`: a result stood elsewhere than behind its call. `opened`: the history
-    did not begin with a user's message. `orphan`: a result without a call is left out. `renamed`:
-    a call's id was not legal, or was another's too. `unanswered`: a call without a result got one.
+    `empty`: a message, or a part of one, said nothing and is left out. `foreign`: another
+    maker's reasoning, or its signature of a call, is left out. `joined`: an answer followed an
+    answer. `misnamed`: a call's name was no legal one. `moved`: a result stood elsewhere than
+    behind its call. `opened`: the history did not begin with a user's message. `orphan`: a
+    result without a call is left out. `renamed`: a call's id was not legal, or was another's too.
+    `unanswered`: a call without a result got one.
     """
 
     what: What
@@ -107,16 +108,16 @@ class _Check:
                 if not _says(message.content):
                     return False
                 self._answered = False
-            elif self._answered or not self._takes(message.content, waiting):
+            elif self._answered or not self._takes(message, waiting):
                 return False
             else:
                 self._answered = not waiting
         return not waiting
 
-    def _takes(self, content: Iterable[Any], waiting: list[str]) -> bool:
+    def _takes(self, answer: Any, waiting: list[str]) -> bool:
         """Whether an answer is valid; `waiting` gets its calls, the last one first."""
         says = False
-        for part in content:
+        for part in answer.content:
             kind = type(part)
             if kind is Text:
                 if not part.text or part.text.isspace():
@@ -127,6 +128,8 @@ class _Check:
                 if id in self._ids or not _legal(id, 40, self._ids):
                     return False
                 if name not in self._names and not _legal(name, 64, self._names):
+                    return False
+                if part.signature is not None and answer.model != self._maker:
                     return False
                 waiting.append(id)
             elif part.maker != self._maker:
@@ -219,7 +222,7 @@ class _Work:
         opened: dict[str, list[_Slot]] = {}
         for part in message.content:
             if isinstance(part, Call):
-                slot = _Slot(self._named(at, part), at)
+                slot = _Slot(self._own(at, self._named(at, part), message.model), at)
                 opened.setdefault(part.id, []).append(slot)
                 slots.append(slot)
                 parts.append(slot.call)
@@ -265,6 +268,12 @@ class _Work:
         if slot.call.id != message.call_id:
             message = _replace(message, call_id=slot.call.id)
         slot.result = message
+
+    def _own(self, at: int, call: Call, maker: str) -> Call:
+        if call.signature is None or maker == self._maker:
+            return call
+        self._note("foreign", at)
+        return _replace(call, signature=None)
 
     def _named(self, at: int, call: Call) -> Call:
         if _NAME.fullmatch(call.name) is None:

@@ -37,6 +37,7 @@ _FINISHES: dict[Stop, Finish] = {
     "calls": "answer",
     "length": "length",
     "refusal": "refusal",
+    "pause": "answer",
 }
 
 

@@ -223,7 +223,7 @@ class AgentState:
         # A refusal is final, whatever it was written as, and so is the end of the time.
         ends = value.late or value.stop == "refusal"
         none = value.malformed is not None and not ends
-        self.unanswered = none
+        self.unanswered = none or (value.stop == "pause" and not message.calls)
         if value.malformed is not None and none:
             self.faults.add(value.malformed, value.misfit)
         elif self.faults.raw is not None:

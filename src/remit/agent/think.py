@@ -229,6 +229,7 @@ def _call(raw: RawCall, run: ActiveRun, turn: int, number: int) -> Call:
         key=f"{run.id}/{run.path}{turn}/{number}",
         malformed=raw.malformed,
         misnamed=None if legal else raw.name[:200],
+        signature=raw.signature,
     )
 
 

@@ -26,7 +26,7 @@ from remit.values.usage import Usage
 _DEEPEST = 100
 _PIECES = (
     "yield TextChunk(text), ReasoningChunk(text), CallChunk(index, name, arguments as JSON text),"
-    " UsageChunk(Usage(…)) and StopChunk('end', 'calls', 'length' or 'refusal')"
+    " UsageChunk(Usage(…)) and StopChunk('end', 'calls', 'length', 'refusal' or 'pause')"
 )
 _SIGNS = {
     "": re.compile(r'["{}\[\]]'),
@@ -48,6 +48,7 @@ class RawCall(NamedTuple):
     name: str
     arguments: dict[str, Any]
     malformed: str | None = None
+    signature: str | None = None
 
 
 @dataclass(slots=True)
@@ -70,17 +71,18 @@ class Assembly:
         match chunk:
             case TextChunk(text):
                 self._last("text").pieces.append(text)
-            case ReasoningChunk(text, signature):
-                part = self._last("reasoning")
+            case ReasoningChunk(text, signature, form):
+                part = self._reasoning(signature, form)
                 part.pieces.append(text)
                 part.signature = signature or part.signature
-            case CallChunk(index, name, arguments):
+            case CallChunk(index, name, arguments, signature):
                 part = self._call(index, name)
                 if name and part.name:
                     part.more.append(name)
                 else:
                     part.name = part.name or name
                 part.pieces.append(arguments)
+                part.signature = signature or part.signature
             case UsageChunk(usage):
                 self.usage = usage
             case StopChunk(stop):
@@ -103,21 +105,29 @@ class Assembly:
     def _close(self) -> None:
         for part in self._open:
             text = well_formed("".join(part.pieces))
+            if part.signature is not None or part.form:
+                _check_texts(part.signature or "", part.form)
             if part.kind == "call":
                 if part.more:
                     part.name += "".join(part.more)
-                self.parts.append(read_call(part.name, text))
+                self.parts.append(read_call(part.name, text, part.signature))
             elif part.kind == "text" and text:
                 self.parts.append(Text(text))
             elif part.kind == "reasoning" and (text or part.signature):
-                if part.signature is not None and not isinstance(part.signature, str):
-                    raise TypeError("a signature is text")
-                self.parts.append(Reasoning(text, part.signature))
+                self.parts.append(Reasoning(text, part.signature, form=part.form))
 
     def _last(self, kind: str) -> _Open:
         if not self._open or self._open[-1].kind != kind:
             self._open.append(_Open(kind))
         return self._open[-1]
+
+    def _reasoning(self, signature: str | None, form: str) -> _Open:
+        last = self._last("reasoning")
+        if last.pieces and (last.form != form or last.signature not in (None, signature)):
+            last = _Open("reasoning")
+            self._open.append(last)
+        last.form = form
+        return last
 
     def _call(self, index: int, name: str) -> _Open:
         # Some servers give every call of an answer the same index.
@@ -134,6 +144,7 @@ class _Open:
     more: list[str] = field(default_factory=list)
     """What else came of the name."""
     signature: str | None = None
+    form: str = ""
     pieces: list[str] = field(default_factory=list)
     _looked: int = 0
     _depth: int = 0
@@ -171,19 +182,24 @@ class _Open:
         return False
 
 
-def read_call(name: str, text: str) -> RawCall:
+def _check_texts(*fields: object) -> None:
+    if not all(isinstance(field, str) for field in fields):
+        raise TypeError("a signature and a form are text")
+
+
+def read_call(name: str, text: str, signature: str | None = None) -> RawCall:
     """A call whose arguments came as JSON `text`; none at all are no arguments."""
     if not text.strip():
-        return RawCall(name, {})
+        return RawCall(name, {}, None, signature)
     try:
         arguments = _read(text)
     except (ValueError, RecursionError):
-        return RawCall(name, {}, text)
+        return RawCall(name, {}, text, signature)
     if not isinstance(arguments, dict):
-        return RawCall(name, {}, text)
+        return RawCall(name, {}, text, signature)
     if text.count("{") + text.count("[") > _DEEPEST and _depth(arguments) > _DEEPEST:
-        return RawCall(name, {}, text)
-    return RawCall(name, arguments)
+        return RawCall(name, {}, text, signature)
+    return RawCall(name, arguments, None, signature)
 
 
 def _read(text: str) -> object:

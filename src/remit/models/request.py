@@ -9,7 +9,8 @@ import msgspec
 from remit.values.messages import Message
 from remit.values.usage import Usage
 
-Stop = Literal["end", "calls", "length", "refusal"]
+Stop = Literal["end", "calls", "length", "refusal", "pause"]
+"""`pause`: the model is not done, and goes on when it is asked again."""
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
@@ -51,19 +52,23 @@ class TextChunk(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReasoningChunk(msgspec.Struct, frozen=True, gc=False):
-    """A piece of reasoning; the last may bring the whole block's signature."""
+    """A piece of reasoning; the last of a block may bring the whole block's signature. What comes
+    behind a signature without it is another block. `form` is the maker's word for a block that is
+    no plain text."""
 
     text: str
     signature: str | None = None
+    form: str = ""
 
 
 class CallChunk(msgspec.Struct, frozen=True, gc=False):
-    """A piece of a tool call: `index` tells the calls of an answer apart, and `arguments` is a
-    piece of JSON text."""
+    """A piece of a tool call: `index` tells the calls of an answer apart, `arguments` is a piece
+    of JSON text, and `signature` what the maker wants back with the call."""
 
     index: int
     name: str = ""
     arguments: str = ""
+    signature: str | None = None
 
 
 class UsageChunk(msgspec.Struct, frozen=True, gc=False):

@@ -73,11 +73,13 @@ class Pdf(Part, frozen=True, tag="pdf"):
 
 
 class Reasoning(Part, frozen=True, tag="reasoning"):
-    """A model's reasoning, with the signature its maker wants back byte for byte."""
+    """A model's reasoning, with the signature its maker wants back byte for byte. `form` is its
+    maker's word for what else than plain text it is, such as `redacted`."""
 
     text: str
     signature: str | None = None
     maker: str | None = None
+    form: str = ""
 
 
 class Call(Part, frozen=True, tag="call"):
@@ -86,7 +88,8 @@ class Call(Part, frozen=True, tag="call"):
     `id` pairs it with its result and is unique in a thread. `key` is its idempotency key.
     `malformed` is the text of arguments that are not a JSON object; `arguments` is then empty.
     `misnamed` is the name as the model wrote it, where that is no legal name; `name` is then a
-    legal one that stands for it and calls nothing.
+    legal one that stands for it and calls nothing. `signature` is what its maker wants back with it
+    byte for byte.
     """
 
     id: str
@@ -95,6 +98,7 @@ class Call(Part, frozen=True, tag="call"):
     key: str
     malformed: str | None = None
     misnamed: str | None = None
+    signature: str | None = None
 
 
 def well_formed(text: str) -> str:

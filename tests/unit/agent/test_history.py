@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -181,6 +182,15 @@ def test_reasoning_goes_to_its_own_maker_alone() -> None:
     assert mends == (Mend("foreign", 1),)
     elsewhere, _ = mend([user("?"), said(own, foreign, Text("Yes."))], "third:model")
     assert elsewhere[1] == said(Text("Yes."))
+
+
+def test_a_calls_signature_goes_to_its_own_maker_alone() -> None:
+    signed = msgspec.structs.replace(call("a"), signature="sig\x00=")
+    given: list[Message] = [user("?"), said(signed), seen("a")]
+    assert mend(given, MAKER) == (given, ())
+    elsewhere, mends = mend(given, "third:model")
+    assert elsewhere[1] == said(call("a"))
+    assert mends == (Mend("foreign", 1),)
 
 
 def test_what_says_nothing_is_left_out() -> None:

@@ -22,6 +22,7 @@ from remit.models.request import (
 )
 from remit.values import codec
 from remit.values.content import Reasoning, Text
+from remit.values.errors import ConfigError
 from remit.values.usage import Usage
 
 FAMILY = "你好👩‍🚀"
@@ -169,6 +170,39 @@ def test_an_empty_piece_leaves_no_part() -> None:
 
 def test_a_signature_without_text_is_kept() -> None:
     assert assembled([ReasoningChunk("", "c2ln")]).parts == [Reasoning("", "c2ln")]
+
+
+def test_what_comes_behind_a_signature_is_another_block() -> None:
+    told = [
+        ReasoningChunk("One"),
+        ReasoningChunk(" more.", "a"),
+        ReasoningChunk("Two.", "b"),
+        ReasoningChunk("", "c", form="redacted"),
+        ReasoningChunk("Three."),
+        ReasoningChunk("", "d"),
+    ]
+    assert assembled(told).parts == [
+        Reasoning("One more.", "a"),
+        Reasoning("Two.", "b"),
+        Reasoning("", "c", form="redacted"),
+        Reasoning("Three.", "d"),
+    ]
+
+
+def test_pieces_with_one_signature_are_one_block() -> None:
+    told = [ReasoningChunk("One", "field"), ReasoningChunk(" more.", "field")]
+    assert assembled(told).parts == [Reasoning("One more.", "field")]
+
+
+def test_a_call_keeps_the_signature_that_any_of_its_pieces_brought() -> None:
+    told = [CallChunk(0, "look", "{", "sig"), CallChunk(0, "", "}")]
+    assert assembled(told).parts == [RawCall("look", {}, None, "sig")]
+
+
+@pytest.mark.parametrize("chunk", [ReasoningChunk("", 7), CallChunk(0, "look", "", 7)])  # type: ignore[arg-type]  # a wrong field is what is told
+def test_a_signature_that_is_no_text_is_told(chunk: Chunk) -> None:
+    with pytest.raises(ConfigError, match="wrong field"):
+        assembled([chunk])
 
 
 def test_the_last_report_of_usage_counts_even_after_the_stop() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit.models.assemble import RawCall
-from remit.models.openai_chat.events import Events, Unreadable, read_json
+from remit.models.wire.events import Events, Unreadable, read_json
 from remit.values.content import Reasoning, Text
 from remit.values.errors import ConnectionFailedError, ProviderError
 from tests.loopback import Reply, delta, events
@@ -165,7 +165,7 @@ def test_a_mark_at_the_beginning_is_no_data() -> None:
 
 
 def test_a_line_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit.models.openai_chat.events._MOST_BYTES", 100)
+    monkeypatch.setattr("remit.models.wire.events._MOST_BYTES", 100)
 
     with pytest.raises(Unreadable, match="more than 100 bytes"):
         data_of([b"x" * 60, b"x" * 60])

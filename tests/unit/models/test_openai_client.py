@@ -135,13 +135,15 @@ async def test_a_client_that_cannot_send_is_told_so() -> None:
             await chunks_of(OpenAIChat("gpt-test", client=client))
 
 
-def test_one_model_serves_one_loop_after_another_and_leaves_nothing_open() -> None:
-    asking = OpenAIChat("gpt-test", base_url="http://127.0.0.1:1/v1", api_key=KEY)
+def test_one_model_serves_one_loop_after_another_and_leaves_nothing_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asking = OpenAIChat("gpt-test", api_key=KEY)
     served: list[Any] = []
 
     async def once() -> None:
         async with loopback(HI) as server:
-            object.__setattr__(asking._clients, "_base_url", server.base_url)
+            monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
             await chunks_of(asking)
             served.append((await asking._clients.open(), server.connections))
 

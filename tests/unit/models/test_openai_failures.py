@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from remit.models.openai_chat.failures import retry_after, scrub
+from remit.models.wire.failures import retry_after, scrub
 from remit.values.content import Text
 from remit.values.errors import ConnectionFailedError, ProviderError
 from tests.loopback import Reply, delta, events, loopback, plain, stream

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from remit.models.openai_chat import body, reply
-from remit.models.openai_chat.clients import Clients
+from remit.models.openai_chat.clients import asking, clients
 from remit.models.openai_chat.dialect import Dialect
-from remit.models.openai_chat.events import Unreadable
-from remit.models.openai_chat.exchange import Exchange, exchange
-from remit.models.openai_chat.failures import provider_error
 from remit.models.openai_chat.pieces import Reader
 from remit.models.protocol import Card
 from remit.models.request import CallChunk, Chunk, ModelRequest, StopChunk, TextChunk
+from remit.models.wire.clients import Clients
+from remit.models.wire.events import Unreadable
+from remit.models.wire.exchange import Exchange
+from remit.models.wire.failures import provider_error
 from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
 
 _AFTER_FINISH_SECONDS = 10.0
@@ -58,8 +59,8 @@ class OpenAIChat:
     def __post_init__(self) -> None:
         _check(self)
         object.__setattr__(self, "model", self.model.removeprefix(f"{self.provider}:"))
-        clients = Clients(self.client, self.base_url, self.api_key, self.timeout)
-        object.__setattr__(self, "_clients", clients)
+        made = clients(self.client, self.base_url, self.api_key, self.timeout)
+        object.__setattr__(self, "_clients", made)
 
     @property
     def name(self) -> str:
@@ -84,7 +85,7 @@ class OpenAIChat:
         asked = self.body(request)
         reader = Reader((tool.name for tool in request.tools), asked)
         held = _Held() if self.tools == "json" and request.tools else None
-        async with exchange(client, asked, self.timeout) as source:
+        async with asking(client, asked, self.timeout) as source:
             ended = False
             while not ended:
                 chunks, ended = await _listen(source, reader, self.timeout)

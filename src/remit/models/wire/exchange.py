@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
-from typing import Any
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import Any, NamedTuple
 
 import msgspec
 
-from remit.models.openai_chat.events import DONE, Events, read_json
-from remit.models.openai_chat.failures import reason, scrub
+from remit.models.wire.events import DONE, Events, read_json
+from remit.models.wire.failures import reason, scrub
 from remit.values.errors import ConfigError, ConnectionFailedError, RemitError
 
 _AFTER_DONE_SECONDS = 0.1
@@ -94,13 +94,26 @@ class Exchange:
         return [b"".join(self._plain)]
 
 
+class Errors(NamedTuple):
+    """An SDK's errors: no answer in time, a status of 400 or more, no connection, and whatever
+    else it raises."""
+
+    timeout: type[Exception]
+    status: type[Exception]
+    connection: type[Exception]
+    any: type[Exception]
+
+
 @asynccontextmanager
-async def exchange(client: Any, body: Mapping[str, Any], seconds: float) -> AsyncIterator[Exchange]:
-    """Send `body`; leaving, however that comes about, closes the connection's stream.
+async def exchange(
+    request: AbstractAsyncContextManager[Any], errors: Errors, secret: str | None, seconds: float
+) -> AsyncIterator[Exchange]:
+    """Send `request`, an SDK's streaming response that is not entered yet; leaving, however that
+    comes about, closes the connection's stream. `secret` is the key that is sent.
 
     Raises ConnectionFailedError, and ConfigError for a client that cannot send.
     """
-    response = await _send(client, body, seconds)
+    response = await _send(request, errors, secret, seconds)
     if isinstance(response, RemitError):
         raise response
     if isinstance(response, Exchange):
@@ -108,36 +121,31 @@ async def exchange(client: Any, body: Mapping[str, Any], seconds: float) -> Asyn
         return
     try:
         async with aclosing(response.iter_bytes()) as received:
-            yield Exchange(received, response.headers, key_of(client))
+            yield Exchange(received, response.headers, secret)
     finally:
         await response.close()
 
 
-async def _send(client: Any, body: Mapping[str, Any], seconds: float) -> Any:
+async def _send(
+    request: AbstractAsyncContextManager[Any], errors: Errors, secret: str | None, seconds: float
+) -> Any:
     """The response, an Exchange that only holds a refusal, or an error to raise.
 
     Errors are given back and not raised here: the SDK's hold the request, and with it the key.
     """
-    import openai
-
-    secret = key_of(client)
-    # What goes as extra_body goes out as it is; the SDK would walk through every message first,
-    # a tenth of a second for a few hundred of them.
-    request = client.chat.completions.with_streaming_response.create(
-        model=body["model"], messages=[], stream=True, extra_body=body
-    )
     try:
         async with asyncio.timeout(seconds):
             return await request.__aenter__()
-    except (TimeoutError, openai.APITimeoutError):
+    except (TimeoutError, errors.timeout):
         return ConnectionFailedError(reason=f"no connection or no answer in {seconds:g} seconds")
-    except openai.APIStatusError as error:
-        refused = Exchange(_nothing(), error.response.headers, secret)
-        refused.refusal = Refusal(error.status_code, _body_of(error))
-        return refused
-    except openai.APIConnectionError as error:
+    except errors.status as error:
+        refused: Any = error
+        told = Exchange(_nothing(), refused.response.headers, secret)
+        told.refusal = Refusal(refused.status_code, _body_of(refused))
+        return told
+    except errors.connection as error:
         return ConnectionFailedError(reason=reason(error, secret))
-    except openai.OpenAIError as error:
+    except errors.any as error:
         return ConfigError(f"the client cannot send: {scrub(str(error), secret)}")
 
 

@@ -1,0 +1,1 @@
+"""What the adapters of several providers share: bytes, events, clients, failures."""
