@@ -133,9 +133,9 @@ def check_request(request: ModelRequest) -> None:
     assert not waiting, f"calls without results: {waiting}"
 
 
-async def paused(app: App, message: str = "x", **options: Any) -> Run:
-    """A run of the clerk's that waits for people."""
-    run = await ended(app, await app.start("clerk", message, **options))
+async def paused(app: App, message: str = "x", agent: str = "clerk", **options: Any) -> Run:
+    """A run of the agent's that waits for people."""
+    run = await ended(app, await app.start(agent, message, **options))
     assert (run.status, run.finish) == ("paused", "approval")
     return run
 

@@ -73,7 +73,7 @@ async def decide(flows: Flows, run: str) -> None:
         approve=[call.id for call in calls.values()],
         deny={},
         edit={},
-        tool=lambda name: pytest.fail(name),
+        tool=lambda call: pytest.fail(call.tool),
     )
     await flows.decide(run, dict(found))
 

@@ -13,11 +13,13 @@ import msgspec
 from remit.agent.doubt import doubt, kept_back, question
 from remit.agent.effect import take_effect, told
 from remit.agent.hooks import Hooked
+from remit.agent.inside import AgentTool, Delegates, Time
 from remit.agent.plan import Deps, Plan
 from remit.agent.state import AgentState, Decision, not_run
 from remit.agent.telling import telling
 from remit.agent.toolbox import groups
 from remit.kernel.facts import Ask, Started
+from remit.kernel.interrupt import Unfit
 from remit.kernel.lease import Leaving
 from remit.kernel.run import ActiveRun
 from remit.tools.abandoned import Abandoned
@@ -33,22 +35,6 @@ from remit.values.content import Call
 from remit.values.events import ToolProgressEvent
 from remit.values.messages import ToolMessage
 from remit.values.results import Pending
-
-
-class Time:
-    """What is left of the run's time at work for one move. Waiting for what another process may
-    have left running is no work: it moves the end."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self.limit = None if seconds is None else asyncio.timeout(seconds)
-        self._waited = 0.0
-
-    def extend(self, seconds: float) -> None:
-        """Give the move `seconds` more. Waits side by side count once, as the longest of them."""
-        end = self.limit and self.limit.when()
-        if self.limit and end is not None and seconds > self._waited:
-            self.limit.reschedule(end + seconds - self._waited)
-            self._waited = seconds
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -73,7 +59,13 @@ class Actor:
     """Runs the calls of one drive's turns."""
 
     def __init__(
-        self, plan: Plan, abandoned: Abandoned, run: ActiveRun, deps: Deps, hooked: Hooked
+        self,
+        plan: Plan,
+        abandoned: Abandoned,
+        run: ActiveRun,
+        hooked: Hooked,
+        deps: Deps,
+        delegates: Delegates | None,
     ) -> None:
         self._plan = plan
         self._abandoned = abandoned
@@ -81,6 +73,7 @@ class Actor:
         self._asked = run.asked
         self._deps = deps
         self.hooked = hooked
+        self._delegates = delegates
         self._exclusive = {name for name, tool in plan.tools.items() if tool.exclusive}
         self._news = asyncio.Event()
         self._tools = plan.tools
@@ -113,16 +106,15 @@ class Actor:
         return asks
 
     async def _alone(self, todo: Sequence[Callable[[], Any]]) -> list[Ask]:
-        only = await todo[0]()
-        return [only] if only is not None else []
+        return list(await todo[0]())
 
     async def _side_by_side(self, todo: Sequence[Callable[[], Any]]) -> list[Ask]:
         room = asyncio.Semaphore(self._plan.parallel)
 
-        async def one(call: Callable[[], Any]) -> Ask | Leaving | None:
+        async def one(call: Callable[[], Any]) -> Sequence[Ask] | Leaving:
             async with room:
                 try:
-                    found: Ask | None = await call()
+                    found: Sequence[Ask] = await call()
                 except Leaving as leaving:
                     # Raised here it would cut the calls beside this one, which may finish.
                     return leaving
@@ -134,22 +126,28 @@ class Actor:
         except BaseExceptionGroup as group:
             # What ends one call for good ends the turn: it goes on as itself.
             raise group.exceptions[0] from None
-        found = [task.result() for task in running]
-        for one_found in found:
-            if isinstance(one_found, Leaving):
-                raise one_found
-        return [ask for ask in found if isinstance(ask, Ask)]
+        asks: list[Ask] = []
+        for task in running:
+            found = task.result()
+            if isinstance(found, Leaving):
+                raise found
+            asks += found
+        return asks
 
-    async def _call(self, turn: int, number: int, call: Call, ordinal: int) -> Ask | None:
+    async def _call(self, turn: int, number: int, call: Call, ordinal: int) -> Sequence[Ask]:
         name = step_name(turn, number)
+        if self._delegates is not None and self._delegates.has_begun(name):
+            return await self._let_work(name, call, None)
         gate = await self._doubt(name, turn, call) or await self._gate(name, turn, call, ordinal)
         if type(gate) is Ready and self._plan.hooks.before_tool is not None:
             gate = await self._heard(name, call, gate)
         match gate:
             case Ask():
-                return gate
+                return [gate]
             case ToolMessage():
                 await self._run.step(name, partial(_same, gate), ToolMessage)
+            case Ready(tool=AgentTool()):
+                return await self._let_work(name, call, gate.checked)
             case Ready(tool=Tool(transactional=True)):
                 await self._take_effect(name, call, gate, self._context(turn, call))
             case Ready():
@@ -157,7 +155,22 @@ class Actor:
                 await self._run.step(
                     name, partial(self._execute, name, turn, call, gate), ToolMessage
                 )
-        return None
+        return ()
+
+    async def _let_work(self, name: str, call: Call, checked: Any) -> Sequence[Ask]:
+        tool = self._plan.tools.get(call.name)
+        if not isinstance(tool, AgentTool) or self._delegates is None:
+            raise Unfit(f"an agent is to go on in {call.name}, which is none here")
+        found = await self._delegates.work(name, call, tool, checked, self._time)
+        if not isinstance(found, ToolMessage):
+            return found
+        result = found
+
+        async def after() -> ToolMessage:
+            return await self.hooked.after(_seen(call, tool), result)
+
+        await self._run.step(name, after, ToolMessage)
+        return ()
 
     async def _doubt(self, name: str, turn: int, call: Call) -> Ask | ToolMessage | None:
         """A call that another process may have made waits for a person's word, which is asked

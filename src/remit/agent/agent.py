@@ -18,12 +18,13 @@ from remit.agent.brakes import Brakes
 from remit.agent.budget import Budget, OnLimit
 from remit.agent.fold import Fold
 from remit.agent.hooks import Hooks, check_in_place
+from remit.agent.inside import AgentTool, agents_of, as_tool
 from remit.agent.plan import DepsFactory, Plan
-from remit.agent.toolbox import Inventory, allowed, entry, grant, toolbox
+from remit.agent.toolbox import Inventory, allowed, grant, inventory, toolbox
 from remit.agent.unkept import OnEvent, run_unkept, stream_unkept
 from remit.models.catalogue import Catalogue, check_name
 from remit.models.protocol import Card, Model
-from remit.tools.tool import Tool
+from remit.tools.tool import Approval, Tool
 from remit.values.errors import ConfigError
 from remit.values.events import Event
 from remit.values.identity import Caller
@@ -112,18 +113,25 @@ class Agent(Generic[Deps, Output]):
             return self.catalogue.card(self.model)
         return self.model.card
 
+    def as_tool(
+        self, *, description: str, name: str | None = None, approval: Approval = "never"
+    ) -> AgentTool:
+        """This agent as a tool of another, which writes it a task: a text, or its `input=`. It
+        reads nothing else of the conversation, and its answer is the tool's result.
+
+        It works in its caller's run: its steps live in that run's journal, its grant is narrowed
+        by the caller's, and what it uses counts there; its own budget and what the caller has left
+        bound it, whichever is lower. Calls of its own that a person must agree to wait in the
+        caller's `pending`. Raises ConfigError for more than 3 agents inside each other.
+        """
+        return as_tool(self, description, name, approval)
+
     def inventory(self, granted: Iterable[str] | None = None) -> Inventory:
         """Everything that the agent can do: each of its tools, with its schema and its policies,
         and for one that it may not call, why. `granted` is the grant of the app that it runs in.
         """
         app = None if granted is None else grant(granted, "what an inventory is taken for")
-        return Inventory(
-            agent=self.name,
-            version=self.version,
-            model=self.model if isinstance(self.model, str) else self.model.name,
-            grant=tuple(sorted(self.granted if app is None else self.granted & app)),
-            tools=tuple(entry(tool, self.granted, app) for tool in self.tools),
-        )
+        return inventory(self, app)
 
     def plan(self, granted: frozenset[str], deps: DepsFactory | None = None) -> Plan:
         """The agent, ready to run inside `granted`: its own grant narrows that further.
@@ -299,3 +307,9 @@ def _check_model(agent: Agent[Any, Any]) -> None:
             f"agent {agent.name!r} has a cost budget and its model no rates: declare them with"
             " catalogue=Catalogue({…: Card(pricing=Pricing(input=…, output=…))})"
         )
+    for inner in agents_of(agent.tools):
+        if agent.budget.cost is not None and inner.card.pricing is None:
+            raise ConfigError(
+                f"agent {agent.name!r} has a cost budget, and the model of {inner.name!r}, which"
+                " works inside it, has no rates: declare them in the catalogue of that agent"
+            )

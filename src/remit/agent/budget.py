@@ -21,7 +21,8 @@ class Budget:
     """The bounds of a run; it stops at whichever comes first. At least `turns` or `cost`.
 
     `turns` counts the run's own model calls, `tokens` input and output together, `cost` is in
-    the app's currency unit. `seconds` counts time at work, without waiting for people and
+    the app's currency unit. What agents inside its calls use counts for all but `turns` and
+    `tool_calls`. `seconds` counts time at work, without waiting for people and
     queues. `cost` and `tokens` are checked before each model call, and the call that crosses
     them is not held back.
     """

@@ -20,7 +20,7 @@ def decisions(
     approve: Iterable[str],
     deny: Mapping[str, str],
     edit: Mapping[str, Mapping[str, Any]],
-    tool: Callable[[str], Tool],
+    tool: Callable[[Pending], Tool],
 ) -> dict[str, Decision]:
     """One decision for each call named, by the key of its question, of those that `asks` holds.
 
@@ -65,14 +65,16 @@ def _check_shapes(approve: object, deny: object, edit: object) -> None:
         raise ConfigError(f"edit= takes new arguments for each call id, not {edit!r}")
 
 
-def _edited(pending: Pending, arguments: dict[str, Any], find: Callable[[str], Tool]) -> Decision:
+def _edited(
+    pending: Pending, arguments: dict[str, Any], find: Callable[[Pending], Tool]
+) -> Decision:
     if pending.doubt:
         problem = (
             "it may have happened, with the arguments that it has. Approve it if it did not"
             " happen; deny it, with a reason for the model, if it did or if nobody knows."
         )
         raise EditRefusedError(call=pending.id, tool=pending.tool, problem=problem)
-    tool = find(pending.tool)
+    tool = find(pending)
     if not _is_json(arguments):
         problem = "they are not all JSON: text, finite numbers, true, false, null, lists, objects."
         raise EditRefusedError(call=pending.id, tool=pending.tool, problem=problem)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Literal
 
+from remit.agent.inside.tool import every_tool
 from remit.kernel.facts import Stepped
 from remit.kernel.run import ActiveRun
 from remit.tools.execute import Outcome, failed
@@ -65,7 +66,7 @@ def told(call: Call, outcome: Outcome) -> ToolMessage:
 def check_effects(tools: Iterable[Tool], transacts: Transacts | None) -> None:
     """Raise ConfigError, which says the mend, for a transactional tool that a store which
     transacts like that, or not at all (None), cannot run."""
-    for tool in tools:
+    for tool in every_tool(tools):
         if not tool.transactional:
             continue
         if transacts is None:

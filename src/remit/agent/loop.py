@@ -10,7 +10,7 @@ from typing import Any, TypeVar, assert_never
 import msgspec
 
 from remit.agent import prompt
-from remit.agent.act import Actor, Time
+from remit.agent.act import Actor
 from remit.agent.answer.malformed import TRIES
 from remit.agent.answer.reading import Terms
 from remit.agent.answer.typed import MISFITS
@@ -18,11 +18,12 @@ from remit.agent.brakes import check
 from remit.agent.budget import Budget, closing, spent
 from remit.agent.folder import Folder
 from remit.agent.hooks import Hooked
+from remit.agent.inside import AgentTool, Caller, Delegates, Time
 from remit.agent.plan import Deps, Plan
 from remit.agent.recorded.folds import Folds
 from remit.agent.recorded.verdicts import Braked, Closing, given
 from remit.agent.state import AgentInput, AgentState, derive
-from remit.agent.think import think, unasked
+from remit.agent.think import step_name, think, unasked
 from remit.kernel.program import Outcome
 from remit.kernel.run import ActiveRun
 from remit.models.request import Stop
@@ -88,10 +89,15 @@ def next_move(state: AgentState, budget: Budget) -> Think | Act | End:
 class AgentProgram:
     """Drives an agent's runs. One for each agent and process."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, abandoned: Abandoned | None = None) -> None:
         self.plan = plan
-        self.abandoned = Abandoned()
+        self.abandoned = Abandoned() if abandoned is None else abandoned
         self._specs = prompt.specs(plan.tools.values())
+        self._inside = {
+            name: AgentProgram(tool.agent.plan(plan.granted), self.abandoned)
+            for name, tool in plan.tools.items()
+            if isinstance(tool, AgentTool)
+        }
 
     @property
     def key(self) -> str:
@@ -102,16 +108,14 @@ class AgentProgram:
         """Take turns until the run is answered, spent or waiting for a person."""
         return await self.follow(run, AgentState(run.id, run.path))
 
-    async def follow(self, run: ActiveRun, state: AgentState) -> Outcome:
-        """`drive`, on a fresh `state` that the caller may read meanwhile."""
-        asked = codec.convert(run.asked.input, AgentInput)
-        plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
-        folder = Folder(plan, self._specs, await _past(run, asked, state))
-        deps = Deps(plan.deps, run)
-        hooked = Hooked(plan.hooks, plan.budget, run, state, deps.build)
-        actor = Actor(plan, self.abandoned, run, deps, hooked)
-        drive = _Drive(plan, run, state, actor, folder, plan.terms)
-        budget = plan.budget
+    async def follow(
+        self, run: ActiveRun, state: AgentState, above: Caller | None = None
+    ) -> Outcome:
+        """`drive`, on a fresh `state` that the caller may read meanwhile; inside the call of the
+        agent `above`, if any."""
+        drive = await self._begin(run, state, above)
+        plan, folder, hooked = drive.plan, drive.folder, drive.actor.hooked
+        budget, time = plan.budget, drive.time
         timed = budget.limit_seconds is not None
         try:
             while True:
@@ -133,19 +137,32 @@ class AgentProgram:
                 if bound is not None:
                     await run.step(f"turn:{len(state.turns)}/last", given(Closing(bound)), Closing)
                     continue
-                if folder.full:
-                    move = End("exhausted", "context")
+                if folder.full or (thinks and above is not None):
+                    move = drive.bound(move, above)
                 if isinstance(move, End):
                     return await drive.end(move)
                 if timed:
                     await drive.in_time(partial(drive.make, move))
                 else:
-                    await drive.make(move, Time(None))
+                    await drive.make(move, Time(None, time))
         except _TimeIsUp:
             return Outcome(status="failed", finish="seconds")
         finally:
             # What was recorded until an error, a pause or the end of the time counts, too.
             state.catch_up(run.facts)
+
+    async def _begin(self, run: ActiveRun, state: AgentState, above: Caller | None) -> _Drive:
+        asked = codec.convert(run.asked.input, AgentInput)
+        plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
+        folder = Folder(plan, self._specs, await _past(run, asked, state))
+        deps = Deps(plan.deps, run) if above is None else above.deps
+        hooked = Hooked(plan.hooks, plan.budget, run, state, deps.build)
+        delegates = None
+        if self._inside:
+            delegates = Delegates(self._inside, Caller(run, state, plan.budget, deps, above))
+        actor = Actor(plan, self.abandoned, run, hooked, deps, delegates)
+        time = None if above is None else above.time
+        return _Drive(plan, run, state, actor, folder, plan.terms, time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +175,14 @@ class _Drive:
     actor: Actor
     folder: Folder
     terms: Terms
+    time: Time | None
 
     async def in_time(self, work: Callable[[Time], Awaitable[T]]) -> T:
         """What `work` gives. Raises _TimeIsUp if the budget's time ends before it."""
         limit = self.plan.budget.limit_seconds
         if limit is None:
-            return await work(Time(None))
-        time = Time(max(limit - self.state.seconds, 0.0))
+            return await work(Time(None, self.time))
+        time = Time(max(limit - self.state.seconds, 0.0), self.time)
         assert time.limit is not None
         try:
             async with time.limit:
@@ -173,6 +191,16 @@ class _Drive:
             if not time.limit.expired():
                 raise
         raise _TimeIsUp
+
+    def bound(self, move: Think | Act | End, above: Caller | None) -> Think | Act | End:
+        """The move, or the end of a run whose history has no room left, or whose callers have
+        nothing left for a model call."""
+        if self.folder.full:
+            return End("exhausted", "context")
+        if above is None:
+            return move
+        barred = above.bars(self.run, step_name(len(self.state.turns)))
+        return move if barred is None else End(barred)
 
     async def look(self, move: Think | Act | End) -> bool:
         """Show the hooks what there is to see; whether something new is recorded."""
@@ -205,7 +233,7 @@ class _Drive:
                     return
                 if plan.form is not None:
                     request = plan.form.asked(request)
-                await think(run, turn, plan.model, request, self.terms, time.limit)
+                await think(run, turn, plan.model, request, self.terms, time.ends)
             case Act():
                 waiting = await self.actor.act(state, time)
                 if waiting:

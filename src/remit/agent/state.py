@@ -22,12 +22,17 @@ from remit.kernel.facts import (
     Received,
     Stepped,
 )
+from remit.kernel.nested import inside
 from remit.models.request import Stop
 from remit.values import codec
 from remit.values.content import Call, Text
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from remit.values.results import Finish, Pending, Result, Turn
 from remit.values.usage import Usage
+
+INSIDE = "/agent/"
+"""What stands in the names of steps between that of a call and those of the agent that works in
+it."""
 
 
 class AgentInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -102,11 +107,20 @@ class AgentState:
         """What the app has said of its turns and answers."""
         self._thinking_ms = self._acting_ms = self._known = 0
         self._heard: list[UserMessage] = []
+        self._first: Asked | None = None
+        """For whom the run is."""
+        self._working: dict[str, AgentState] = {}
+        """What is known of the agents that work in the newest turn's calls, by their paths."""
 
     @property
     def seconds(self) -> float:
         """Time at work: each model call's, and each turn's longest tool's."""
-        return (self._thinking_ms + self._acting_ms) / 1000
+        return self.milliseconds / 1000
+
+    @property
+    def milliseconds(self) -> int:
+        """`seconds`, as whole milliseconds."""
+        return self._thinking_ms + self._acting_ms
 
     @property
     def pending(self) -> tuple[Pending, ...]:
@@ -134,9 +148,12 @@ class AgentState:
         match fact:
             case Stepped():
                 value = step_value(fact)
-                if value is not None:
+                if INSIDE in fact.name:
+                    self._inside(fact, value)
+                elif value is not None:
                     self._step(fact, value)
             case Asked():
+                self._first = msgspec.structs.replace(fact, input=None)
                 self._ask(codec.convert(fact.input, AgentInput))
             case Received():
                 self._hear(codec.convert(fact.value, UserMessage))
@@ -188,6 +205,19 @@ class AgentState:
         else:
             self.open_calls = open_calls(asked.history)
             self.calls_asked = len(self.open_calls)
+
+    def _inside(self, fact: Stepped, value: StepValue | None) -> None:
+        """Take what an agent did that works in a call: what it used and its time count here."""
+        path = path_of(fact)
+        inner = self._working.get(path)
+        if inner is None:
+            inner = self._working[path] = AgentState(self.run_id, self._path + path)
+        own = None if self._first is None else inside(self._first, path, fact)
+        if own is not None:
+            inner.advance(0, own)
+        if isinstance(value, ModelAnswer | Brief):
+            self.usage = self.usage + value.usage
+        self._acting_ms = max(self._acting_ms, inner.milliseconds)
 
     def _step(self, fact: Stepped, value: StepValue) -> None:
         if isinstance(value, ToolMessage):
@@ -280,7 +310,7 @@ class AgentState:
         self.messages.extend(results)
         if results:
             self.streaks.act(self.open_calls, results)
-        self.open_calls, self.results = (), {}
+        self.open_calls, self.results, self._working = (), {}, {}
         self._thinking_ms += self._acting_ms
         self._acting_ms = 0
         self.unanswered = True
@@ -330,6 +360,11 @@ def derive(run_id: str, facts: Iterable[tuple[int, AnyFact]], path: str = "") ->
     for seq, fact in facts:
         state.advance(seq, fact)
     return state
+
+
+def path_of(step: Stepped) -> str:
+    """The path of the agent that made the `step` inside a call."""
+    return step.name[: step.name.index(INSIDE) + len(INSIDE)]
 
 
 def conversation(run_id: str, facts: Iterable[AnyFact]) -> Sequence[Message]:

@@ -18,6 +18,7 @@ from remit.agent.answer.malformed import Parts, Watched
 from remit.agent.answer.reading import Terms, read
 from remit.agent.brakes import HEARD, Ears
 from remit.agent.fold.measure import request_tokens, tokens
+from remit.agent.inside.time import Time
 from remit.agent.recorded.steps import ModelAnswer
 from remit.kernel.run import ActiveRun
 from remit.models.assemble import Assembly, RawCall
@@ -44,7 +45,7 @@ async def think(
     model: Model,
     request: ModelRequest,
     terms: Terms,
-    limit: asyncio.Timeout | None = None,
+    limit: Time | None = None,
 ) -> ModelAnswer:
     """The model's answer to `request`, from the journal or from the model. One that goes in
     circles by the measure of the brakes in `terms` is cut, and its stream closed; of the form
@@ -140,7 +141,7 @@ async def _ask(
     model: Model,
     request: ModelRequest,
     terms: Terms,
-    limit: asyncio.Timeout | None,
+    limit: Time | None,
 ) -> ModelAnswer:
     assembly, run, cut, late = Assembly(), told.run, False, False
     cancels = 0 if limit is None else _cancels()

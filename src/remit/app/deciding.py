@@ -39,7 +39,7 @@ async def decide(
         approve=approve,
         deny=deny,
         edit=edit,
-        tool=lambda name: house.roster.tool(row.program, name),
+        tool=lambda call: house.roster.tool(row.program, call),
     )
     try:
         return await _give(house, row.id, found, by)

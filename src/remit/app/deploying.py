@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
+from remit.agent.agent import Agent
+from remit.agent.inside import agents_of
 from remit.app.roster import Roster
 from remit.flow.workflow import Workflow
 
@@ -27,6 +29,9 @@ def _parts(roster: Roster) -> Iterator[bytes]:
     yield metadata.version("remit").encode()
     for key, member in roster.programs:
         yield key.encode()
+        if isinstance(member, Agent):
+            inner = agents_of(member.tools)
+            yield from (f"{agent.name}@{agent.version}".encode() for agent in inner)
         if isinstance(member, Workflow):
             code = member.function.__code__
             yield bytes(code.co_code) + repr(code.co_names).encode()

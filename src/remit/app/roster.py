@@ -7,10 +7,11 @@ from typing import Any
 
 from remit.agent.agent import Agent
 from remit.agent.answer.typed import built
+from remit.agent.inside import find
 from remit.flow.workflow import Workflow
 from remit.tools.tool import Tool
 from remit.values.errors import ConfigError
-from remit.values.results import Run
+from remit.values.results import Pending, Run
 
 AnyAgent = Agent[Any, Any]
 Member = AnyAgent | Workflow
@@ -125,12 +126,14 @@ class Roster:
         )
         return found
 
-    def tool(self, program: str, name: str) -> Tool:
-        """A tool of the agent whose run is of `program`, or that works in such a workflow, to
-        check edited arguments with."""
-        member = self.of(program)
+    def tool(self, program: str, call: Pending) -> Tool:
+        """The tool of the `call` that waits in a run of `program`, to check edited arguments
+        with: of that agent, or of one that works in such a workflow, or inside its calls."""
+        member, name = self.of(program), call.tool
         agents = [member] if isinstance(member, Agent) else self.agents
-        found = {id(tool): tool for agent in agents for tool in agent.tools if tool.name == name}
+        found = {
+            id(tool): tool for agent in agents for tool in find(agent.tools, call.within, name)
+        }
         if len(found) == 1:
             return found.popitem()[1]
         raise ConfigError(

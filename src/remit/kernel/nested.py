@@ -20,6 +20,7 @@ from remit.kernel.facts import (
     AnyFact,
     Ask,
     Asked,
+    Dated,
     Paused,
     Started,
     Stepped,
@@ -27,13 +28,13 @@ from remit.kernel.facts import (
 from remit.kernel.interrupt import PauseWanted, Unfit
 from remit.kernel.journal import Hear, Learn, Transact, unheard
 from remit.kernel.program import Outcome, Program, finished, told_error
-from remit.kernel.run import ActiveRun, Surroundings
+from remit.kernel.run import ActiveRun, Past, Surroundings, unseen
 from remit.kernel.scope import CUT, Made, Scope, given
 from remit.kernel.work import Make
 from remit.values import codec
 from remit.values.errors import ConfigError, StoreError
 
-_ASKED, _END = "asked", "end"
+ASKED, END = "asked", "end"
 
 
 class _Inner:
@@ -54,10 +55,71 @@ class _Inner:
         self.seq = await self._run.record(outer, lambda seq, _: hear(seq, fact))
 
 
-def nested(run: ActiveRun, path: str) -> ActiveRun:
+class _InnerPast:
+    """What a replay has of the run around, for what is recorded under a path of it.
+
+    What is revealed to that run may be ahead of what is driven here, since others are driven
+    beside it: the program here knows no step before it comes to it.
+    """
+
+    def __init__(self, run: ActiveRun, past: Past, path: str) -> None:
+        self._run, self._past, self._path = run, past, path
+        self._inner: ActiveRun | None = None
+        self._next = 0
+
+    @property
+    def known(self) -> int:
+        return self._past.known
+
+    def begin(self) -> list[tuple[int, AnyFact]]:
+        """What was known here when this drive began."""
+        facts = [
+            (seq, fact)
+            for seq, fact in self._run.facts
+            if not isinstance(fact, Stepped) or seq <= self.known or fact.name == self._path + ASKED
+        ]
+        for _, fact in facts:
+            if isinstance(fact, Stepped) and fact.name.startswith(self._path):
+                self._past.recall(fact.name)
+        return own_facts(facts, self._path)
+
+    def follow(self, inner: ActiveRun) -> None:
+        """Let `inner` know of each step when it is recalled."""
+        self._inner = inner
+
+    def recall(self, name: str) -> None:
+        self._past.recall(self._path + name)
+        end = self._run.recorded_at(self._path + name)
+        while end is not None and self._next < len(self._run.facts):
+            seq, fact = self._run.facts[self._next]
+            if seq > end:
+                return
+            self._next += 1
+            if seq > self.known and isinstance(fact, Stepped) and self._inner is not None:
+                own = inside(self._run.asked, self._path, fact)
+                if own is not None and not isinstance(own, Asked):
+                    self._inner.hear(seq, own)
+
+    def holds(self, name: str) -> bool:
+        return self._past.holds(self._path + name)
+
+    def unfold(self) -> None:
+        self._past.unfold()
+
+    async def look_inside(
+        self, path: str, program: Any, facts: Sequence[tuple[int, AnyFact]]
+    ) -> None:
+        await self._past.look_inside(self._path + path, program, facts)
+
+
+def nested(run: ActiveRun, path: str, show: Callable[[Any], None] | None = None) -> ActiveRun:
     """What is recorded of `run` under `path`, as a run of its own for a program that goes on in
-    it. It hears the answers that come to its questions."""
-    known = own_facts(run.facts, path)
+    it. It hears the answers that come to its questions.
+
+    With `show` it is told like the run around it: that takes what passes by in it, and a replay
+    of the run around goes through it."""
+    past = None if run.past is None or show is None else _InnerPast(run, run.past, path)
+    known = own_facts(run.facts, path) if past is None else past.begin()
     inner = ActiveRun(
         run.id,
         known,
@@ -70,10 +132,15 @@ def nested(run: ActiveRun, path: str) -> ActiveRun:
             halt=run.halt,
             path=run.path + path,
             wall=run.wall,
+            past=past,
+            show=show or unseen,
+            settle=None if show is None else run.settle,
         ),
         run.tenure,
     )
-    inner.resumed_at = run.resumed_at
+    inner.resumed_at, inner.lost_at = run.resumed_at, run.lost_at
+    if past is not None:
+        past.follow(inner)
 
     def hear(seq: int, fact: AnyFact) -> None:
         if isinstance(fact, Answered) and (own := inside(run.asked, path, fact)) is not None:
@@ -134,7 +201,7 @@ def inside(asked: Asked, path: str, fact: AnyFact) -> AnyFact | None:
 
 
 def _step(asked: Asked, name: str, fact: Stepped) -> AnyFact:
-    if name == _ASKED:
+    if name == ASKED:
         return Asked(
             input=codec.convert(fact.value, Task).input,
             user=asked.user,
@@ -142,7 +209,7 @@ def _step(asked: Asked, name: str, fact: Stepped) -> AnyFact:
             by=asked.by,
             at=fact.at,
         )
-    if name == _END:
+    if name == END:
         failed = fact.error is not None
         outcome = Outcome(status="failed", error=fact.error) if failed else None
         return finished(outcome or codec.convert(fact.value, Outcome), fact.at)
@@ -159,11 +226,15 @@ class Engagement:
     result: Callable[[ActiveRun], Any]
 
 
-class Task(msgspec.Struct, frozen=True):
+class Task(Dated, frozen=True):
     """What a program was asked inside a run. `program` is its `name@version`."""
 
     program: str
     input: Any
+
+    @property
+    def format(self) -> int:
+        return 2
 
 
 class Inside(msgspec.Struct, frozen=True):
@@ -185,20 +256,20 @@ async def drive_inside(
     path = scope.enter("agent")
     run, name = scope.course.run, path.removesuffix("/")
     with scope.doing(name):
-        engagement = _engaged(scope, engage, run.recorded(path + _ASKED))
+        engagement = _engaged(scope, engage, run.recorded(path + ASKED))
         task = Task(engagement.program.key, engagement.input)
-        await scope.made(path + _ASKED, digest(engagement), given(Made(task)))
+        await scope.made(path + ASKED, digest(engagement), given(Made(task)))
         inner, raised = nested(run, path), None
-        end = run.recorded(path + _END)
+        end = run.recorded(path + END)
         if run.past is not None:
             await run.past.look_inside(name, engagement.program, inner.facts)
         if end is None:
             await scope.course.check_frontier(name)
             scope.check_frontier(name)
             made, raised = await _end(scope, name, engagement.program, inner)
-            end = await scope.made(path + _END, None, given(made))
+            end = await scope.made(path + END, None, given(made))
             if end.error is None:
-                inner.hear(run.recorded_at(path + _END) or 0, _step(run.asked, _END, end))
+                inner.hear(run.recorded_at(path + END) or 0, _step(run.asked, END, end))
         return Inside(end, inner, raised), engagement
 
 

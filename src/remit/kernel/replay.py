@@ -80,6 +80,7 @@ class _Replay:
         self._next = 1
         self._asked: set[str] = set()
         self._is_unfolded = False
+        self.known = 1
         self._time = _RecordedTime(_at(facts[0][1]))
         around = Surroundings(
             clock=self._time,
@@ -185,6 +186,7 @@ class _Replay:
 
     async def _drive(self) -> Difference | bool:
         """Drive once: a difference, or whether the record is at its end."""
+        self.known = self._facts[self._next - 1][0]
         outcome = await driven_apart(self._program, self._run)
         match outcome:
             case PauseWanted():

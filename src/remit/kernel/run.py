@@ -25,7 +25,7 @@ async def no_lineage() -> Sequence[Sequence[AnyFact]]:
     return ()
 
 
-def _unseen(event: Any) -> None:
+def unseen(event: Any) -> None:
     """Nobody watches."""
 
 
@@ -40,6 +40,11 @@ def _silent() -> None:
 
 class Past(Protocol):
     """What a replay has of a run, instead of a world to make steps in."""
+
+    @property
+    def known(self) -> int:
+        """The last sequence number that was revealed when this drive began."""
+        ...
 
     def recall(self, name: str) -> None:
         """Reveal the step `name` to the run, with all that is recorded before it."""
@@ -83,7 +88,7 @@ class Surroundings:
 
     clock: Clock
     lease: Lease
-    show: Callable[[Any], None] = _unseen
+    show: Callable[[Any], None] = unseen
     settle: Callable[[], Awaitable[None]] | None = None
     lineage: Lineage = no_lineage
     news: Callable[[], Awaitable[None]] | None = None
@@ -155,7 +160,7 @@ class ActiveRun:
         self._received: dict[str, Received] = {}
         self._asked: Asked | None = None
         since = tenure.since_lost
-        self._lost_at = None if since is None else self.clock.steady() - since
+        self.lost_at = None if since is None else self.clock.steady() - since
         for seq, fact in facts:
             self.hear(seq, fact)
         self.resumed_at = len(self.facts)
@@ -312,9 +317,9 @@ class ActiveRun:
     def rest(self, seconds: float) -> float:
         """For how many seconds more a former holder's lease has not been over for `seconds`, so
         that what it left running may still go on."""
-        if self._lost_at is None:
+        if self.lost_at is None:
             return 0.0
-        return max(self._lost_at + seconds - self.clock.steady(), 0.0)
+        return max(self.lost_at + seconds - self.clock.steady(), 0.0)
 
     async def outwait(self, seconds: float) -> None:
         """Wait for the `rest`. Raises LeaseLost or Leaving where nothing may begin after it."""

@@ -120,6 +120,25 @@ class FoldEvent(FactEvent, frozen=True, tag="fold"):
     usage_id: str | None = None
 
 
+class SubagentEvent(FactEvent, frozen=True, tag="subagent"):
+    """A fact of `agent`, which works in the call `call_id`: an `event` of its own run, to its
+    `done`. What it waits with stands in the `pending` of the run that a person is asked by."""
+
+    kind: ClassVar[str] = "subagent"
+    call_id: str
+    agent: str
+    event: InnerEvent
+
+
+class SubagentDeltaEvent(PassingEvent, frozen=True, tag="subagent_delta"):
+    """What passes in `agent`, which works in the call `call_id`: an `event` of its own run."""
+
+    kind: ClassVar[str] = "subagent_delta"
+    call_id: str
+    agent: str
+    event: InnerPassing
+
+
 class PendingEvent(FactEvent, frozen=True, tag="pending"):
     """The run waits for people's decisions."""
 
@@ -145,6 +164,19 @@ Event = (
     | TurnEvent
     | BrakeEvent
     | FoldEvent
+    | SubagentEvent
+    | SubagentDeltaEvent
     | PendingEvent
     | DoneEvent
 )
+InnerEvent = (
+    ToolCallEvent
+    | ToolResultEvent
+    | UsageEvent
+    | TurnEvent
+    | BrakeEvent
+    | FoldEvent
+    | SubagentEvent
+    | DoneEvent
+)
+InnerPassing = TextEvent | ReasoningEvent | ToolProgressEvent | SubagentDeltaEvent

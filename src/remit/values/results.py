@@ -54,6 +54,9 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     that it did not, and it runs again, with the same idempotency key. Denying it says that it is
     not to run again, and the model reads the reason. Its arguments cannot be edited, since they
     are those of what may have happened.
+
+    `within` are the tools by which agents were let work, the outermost first, where one of those
+    made the call.
     """
 
     kind: ClassVar[Literal["call"]] = "call"
@@ -63,6 +66,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: str
     digest: str
     doubt: bool = False
+    within: tuple[str, ...] = ()
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -2,7 +2,7 @@
 
 from remit.agent.toolbox.admission import toolbox
 from remit.agent.toolbox.grants import allowed, grant
-from remit.agent.toolbox.inventory import Inventory, ToolEntry, entry
+from remit.agent.toolbox.inventory import Inventory, ToolEntry, inventory
 from remit.agent.toolbox.queue import groups
 
-__all__ = ["Inventory", "ToolEntry", "allowed", "entry", "grant", "groups", "toolbox"]
+__all__ = ["Inventory", "ToolEntry", "allowed", "grant", "groups", "inventory", "toolbox"]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.agent.inside.tool import AgentTool
 from remit.tools.strict import Loose, strict
 from remit.tools.tool import Repeat, Tool
 
@@ -16,7 +17,8 @@ class ToolEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     `approval` is "check" where a function decides by the arguments. `timeout` is in seconds.
     `why_not` says what keeps a run from calling it, None where nothing does. `loose` says why its
-    schema has no strict form, None where it has one.
+    schema has no strict form, None where it has one. `agent` is what the agent that it lets work
+    can do there.
     """
 
     name: str
@@ -30,6 +32,7 @@ class ToolEntry(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None
     why_not: str | None
     loose: str | None
+    agent: Inventory | None = None
 
     @property
     def callable(self) -> bool:
@@ -48,9 +51,22 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolEntry, ...]
 
 
-def entry(tool: Tool, own: frozenset[str], granted: frozenset[str] | None) -> ToolEntry:
-    """`tool` as one of an agent whose own grant is `own`, in an app that grants `granted`; None
-    for no app."""
+def inventory(agent: Any, granted: frozenset[str] | None, by: str = "app") -> Inventory:
+    """What `agent` can do inside `granted`, which is set `by` an app or a caller; None for no
+    such bound."""
+    inside = agent.granted if granted is None else agent.granted & granted
+    return Inventory(
+        agent=agent.name,
+        version=agent.version,
+        model=agent.model if isinstance(agent.model, str) else agent.model.name,
+        grant=tuple(sorted(inside)),
+        tools=tuple(_entry(tool, agent.granted, granted, by, inside) for tool in agent.tools),
+    )
+
+
+def _entry(
+    tool: Tool, own: frozenset[str], granted: frozenset[str] | None, by: str, inside: frozenset[str]
+) -> ToolEntry:
     form = strict(tool.schema)
     return ToolEntry(
         name=tool.name,
@@ -62,16 +78,17 @@ def entry(tool: Tool, own: frozenset[str], granted: frozenset[str] | None) -> To
         transactional=tool.transactional,
         exclusive=tool.exclusive,
         timeout=tool.seconds,
-        why_not=_why_not(tool.needs, own, granted),
+        why_not=_why_not(tool.needs, own, granted, by),
         loose=form.why if isinstance(form, Loose) else None,
+        agent=inventory(tool.agent, inside, "caller") if isinstance(tool, AgentTool) else None,
     )
 
 
 def _why_not(
-    needs: Iterable[str], own: frozenset[str], granted: frozenset[str] | None
+    needs: Iterable[str], own: frozenset[str], granted: frozenset[str] | None, by: str
 ) -> str | None:
     by_agent = sorted(set(needs) - own)
-    by_app = sorted(set() if granted is None else set(needs) & own - granted)
-    missing = [("agent", by_agent), ("app", by_app)]
+    by_other = sorted(set() if granted is None else set(needs) & own - granted)
+    missing = [("agent", by_agent), (by, by_other)]
     told = [f"the {who} does not grant {', '.join(these)}" for who, these in missing if these]
     return "; ".join(told) or None

@@ -43,13 +43,20 @@ async def inventory(app: str, agent: str | None, *, json: bool) -> int:
 
 def _object(found: Inventory) -> dict[str, object]:
     tools = [
-        {**msgspec.to_builtins(each), "callable": each.why_not is None} for each in found.tools
+        {
+            **msgspec.to_builtins(each),
+            "callable": each.callable,
+            "agent": None if each.agent is None else _object(each.agent),
+        }
+        for each in found.tools
     ]
     return {"kind": "inventory", **msgspec.to_builtins(found), "tools": tools}
 
 
-def _page(found: Inventory) -> Iterator[Block]:
-    yield Heading(f"{found.agent} {found.version}: {count(len(found.tools), 'tool')}")
+def _page(found: Inventory, caller: str = "") -> Iterator[Block]:
+    inside = f", inside {caller}" if caller else ""
+    tools = count(len(found.tools), "tool")
+    yield Heading(f"{found.agent} {found.version}{inside}: {tools}")
     granted = ", ".join(found.grant) or "nothing"
     yield Line(f"model {found.model}, granted {granted}", "dim")
     if found.tools:
@@ -57,6 +64,9 @@ def _page(found: Inventory) -> Iterator[Block]:
     for each in found.tools:
         if each.why_not is not None:
             yield Line(f"{each.name}: {each.why_not}", "waiting")
+    for each in found.tools:
+        if each.agent is not None:
+            yield from _page(each.agent, found.agent)
 
 
 def _row(found: ToolEntry) -> list[Cell]:

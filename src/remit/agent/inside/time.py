@@ -1,0 +1,33 @@
+"""What is left of a run's time at work."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Time:
+    """What is left of the run's time at work for one move, `above` of its caller's. Waiting for
+    what another process may have left running is no work: it moves the end."""
+
+    def __init__(self, seconds: float | None, above: Time | None = None) -> None:
+        self.limit = None if seconds is None else asyncio.timeout(seconds)
+        self._above = above
+        bounded = self.limit is not None or (above is not None and above.ends is not None)
+        self.ends: Time | None = self if bounded else None
+        """Itself, where there is an end at all."""
+        self._waited = 0.0
+
+    def expired(self) -> bool:
+        """Whether its end has come, or its caller's."""
+        if self.limit is not None and self.limit.expired():
+            return True
+        return self._above is not None and self._above.expired()
+
+    def extend(self, seconds: float) -> None:
+        """Give the move `seconds` more. Waits side by side count once, as the longest of them."""
+        if self._above is not None:
+            self._above.extend(seconds)
+        end = self.limit and self.limit.when()
+        if self.limit and end is not None and seconds > self._waited:
+            self.limit.reschedule(end + seconds - self._waited)
+            self._waited = seconds
