@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from remit.agent.state import AgentState, Decision, derive
 from remit.kernel.facts import Answered, Asked, Finished
+from remit.kernel.nested import ASKED as ASKED_STEP
+from remit.kernel.nested import own_facts
 from remit.values import codec
 from remit.values.content import Call
 from remit.values.messages import ToolMessage
 from remit.values.results import ENDED
 from tests.simulation.history import History, Told
-from tests.simulation.outside import EFFECTS, Outside
+from tests.simulation.outside import EFFECTS, SCOUT, Outside, step_of
 from tests.simulation.remote import Server
 
-ASKED = ("refund", "wire")
-"""The tools whose calls may wait for a person."""
+ASKED = ("refund", "wire", SCOUT)
+"""The tools whose calls may wait for a person, or hold one that does."""
 
 
 def check(history: History, outside: Outside, server: Server, *, decided: bool) -> None:
@@ -23,10 +25,11 @@ def check(history: History, outside: Outside, server: Server, *, decided: bool) 
         _stored(history, server, told)
         state = derive(told.id, enumerate(told.facts, 1))
         _ended(history, told, state, decided=decided)
-        for turn in state.turns:
-            for call in turn.calls:
-                calls[call.key] = told, call
-        _results(history, outside, told, state)
+        for path, each in [("", state), *_inside(told)]:
+            for turn in each.turns:
+                for call in turn.calls:
+                    calls[call.key] = told, call
+            _results(history, outside, told, each, path)
     for key, number in outside.effects.items():
         history.require(key in calls, "an effect belongs to a call that is recorded", key)
         if key in calls:
@@ -81,11 +84,18 @@ def _ended(history: History, told: Told, state: AgentState, *, decided: bool) ->
     history.require(isinstance(told.facts[0], Asked), "a journal begins with its question")
 
 
-def _results(history: History, outside: Outside, told: Told, state: AgentState) -> None:
+def _inside(told: Told) -> list[tuple[str, AgentState]]:
+    """The agents that worked inside the run's calls, by their paths."""
+    paths = [name.removesuffix(ASKED_STEP) for name in told.steps if name.endswith(ASKED_STEP)]
+    facts = list(enumerate(told.facts, 1))
+    return [(path, derive(told.id, own_facts(facts, path), path)) for path in paths]
+
+
+def _results(history: History, outside: Outside, told: Told, state: AgentState, path: str) -> None:
     """Each result that tells of an effect has one, and each call of an ended run has a result."""
     for number, turn in enumerate(state.turns):
         for at, call in enumerate(turn.calls):
-            step = told.steps.get(f"turn:{number}/call:{at}")
+            step = told.steps.get(f"{path}turn:{number}/call:{at}")
             if step is None:
                 history.require(
                     told.status not in ("succeeded", "paused") or call.name in ASKED,
@@ -102,7 +112,7 @@ def _results(history: History, outside: Outside, told: Told, state: AgentState) 
 
 
 def _decisions(told: Told, key: str) -> list[Decision]:
-    name = "turn:{}/call:{}".format(*key.split("/")[1:])
+    name = step_of(key)
     return [
         codec.convert(fact.value, Decision)
         for fact in told.facts

@@ -23,7 +23,7 @@ from tests.journeys.clerk import check_request
 from tests.simulation.history import History
 from tests.simulation.loop import MACHINE, Machine, SimLoop, SimTask
 
-TURNS = 6
+TURNS, INSIDE_TURNS = 6, 3
 
 
 @dataclass
@@ -69,8 +69,7 @@ class Outside:
         """A call is made here, and nowhere else but on machines that stopped in the middle."""
         key, machine = ctx.idempotency_key, MACHINE.get()
         assert machine is not None
-        turn, number = key.split("/")[1:]
-        due = self.begin_step(ctx.run_id, f"turn:{turn}/call:{number}", ctx.lease_token)
+        due = self.begin_step(ctx.run_id, step_of(key), ctx.lease_token)
         going = self.going.setdefault(key, [])
         for other, freezes in going:
             alone = other.state != "running" or other.freezes != freezes or not due
@@ -84,7 +83,7 @@ class Outside:
 
     def begin_once(self, run: str, key: str) -> None:
         """A call that nobody may make twice begins: each time with a word of its own for it."""
-        told, name = self.history.runs[run], "turn:{}/call:{}".format(*key.split("/")[1:])
+        told, name = self.history.runs[run], step_of(key)
         self.begun[key] = self.begun.get(key, 0) + 1
         starts = [fact for fact in told.facts if isinstance(fact, Started) and fact.name == name]
         allowed = [
@@ -114,6 +113,12 @@ class Outside:
 
         self.loop.call_later(self.pause(), take, context=context)
         await answer
+
+
+def step_of(key: str) -> str:
+    """The step of the call with this idempotency key, inside an agent's call or not."""
+    *path, turn, number = key.split("/")[1:]
+    return "/".join([*path, f"turn:{turn}", f"call:{number}"])
 
 
 def _answer(answer: asyncio.Future[None]) -> None:
@@ -178,32 +183,37 @@ async def wire(number: int, ctx: ToolContext[Outside]) -> str:
 TOOLS: list[Tool] = [look, fail, linger, pay, refund, wire]
 EFFECTS = {"pay": "paid", "refund": "refunded", "wire": "wired"}
 CHOSEN = ["look", "fail", "linger", "pay", "pay", "refund", "refund", "wire", "none"]
+SCOUT = "scout"
 
 
 class Whim:
-    """Answers a question another way each time that it is asked."""
+    """Answers a question another way each time that it is asked. What it lets another work on
+    tells where in the run that one works."""
 
     name = "sim:whim"
     card: Card = FREE
 
-    def __init__(self, outside: Outside) -> None:
-        self._outside = outside
+    def __init__(self, outside: Outside, turns: int, chosen: list[str]) -> None:
+        self._outside, self._turns, self._chosen = outside, turns, chosen
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         outside, random = self._outside, self._outside.random
         check_request(request)
-        said, turn = _place(request.messages)
+        task, turn = _place(request.messages)
+        said, _, path = task.partition(">")
         run = outside.history.run_of[said]
-        outside.begin_step(run, f"turn:{turn}/think")
+        outside.begin_step(run, f"{path}turn:{turn}/think")
         await asyncio.sleep(outside.pause())
         yield TextChunk(f"Thought {random.randrange(1000)} ")
         if random.random() < 0.2:
             await asyncio.sleep(outside.pause())
-        calls = 0 if turn >= TURNS - 1 else random.choice([0, 1, 1, 1, 2, 4])
+        calls = 0 if turn >= self._turns - 1 else random.choice([0, 1, 1, 1, 2, 4])
         for number in range(calls):
-            name = random.choice(CHOSEN)
-            arguments = codec.encode({"number": random.randrange(1000)}).decode()
-            yield CallChunk(number, name, arguments)
+            name = random.choice(self._chosen)
+            arguments: dict[str, Any] = {"number": random.randrange(1000)}
+            if name == SCOUT:
+                arguments = {"task": f"{said}>turn:{turn}/call:{number}/agent/"}
+            yield CallChunk(number, name, codec.encode(arguments).decode())
         yield UsageChunk(Usage(input_tokens=10, output_tokens=10))
         yield StopChunk("calls" if calls else "end")
 
@@ -220,6 +230,17 @@ def _place(messages: tuple[Message, ...]) -> tuple[str, int]:
 
 def agent(outside: Outside) -> Agent[Outside, str]:
     # A whim goes in circles now and then, and is told by the question what to do next.
+    inner: Agent[Outside, str] = Agent(
+        name=SCOUT,
+        model=Whim(outside, INSIDE_TURNS, CHOSEN),
+        tools=TOOLS,
+        budget=Budget(turns=INSIDE_TURNS),
+        brakes=None,
+    )
     return Agent(
-        name="sim", model=Whim(outside), tools=TOOLS, budget=Budget(turns=TURNS), brakes=None
+        name="sim",
+        model=Whim(outside, TURNS, [*CHOSEN, SCOUT]),
+        tools=[*TOOLS, inner.as_tool(description="Works on its own.")],
+        budget=Budget(turns=TURNS),
+        brakes=None,
     )

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import time
 
 import pytest
 
-from tests.simulation.history import History
+from remit.agent.loop import AgentProgram
+from remit.kernel.difference import Difference
+from remit.kernel.facts import AnyFact
+from remit.kernel.replay import replay
+from tests.simulation.history import History, Told
 from tests.simulation.life import Life
 from tests.simulation.lives import live, named, story
+from tests.simulation.outside import agent
 
 WHERE = "tests/simulation/test_seeds.py"
 BLOCK = 60
@@ -28,6 +34,7 @@ MET = {
     "a decision": "decided run",
     "a decision that came second": "was already decided by",
     "an effect": "has its effect",
+    "an agent that works inside another": "/agent/turn:",
 }
 
 
@@ -42,6 +49,30 @@ def test_a_few_lives_meet_every_fault() -> None:
     lines = [line for history in live(range(1000, 1030), WHERE) for line in history.log]
     unmet = [what for what, sign in MET.items() if not any(sign in line for line in lines)]
     assert not unmet
+
+
+@pytest.mark.slow
+def test_whatever_befell_a_run_its_record_replays() -> None:
+    replayed = 0
+    for seed in range(2000, 2040):
+        life = Life(seed)
+        history, driven = life.live(), agent(life.outside)
+        program = AgentProgram(driven.plan(driven.granted))
+        for told in history.runs.values():
+            difference = asyncio.run(_replayed(program, history, told))
+            assert difference is None, (seed, told.id, difference)
+            replayed += 1
+    assert replayed >= 80
+
+
+async def _replayed(program: AgentProgram, history: History, told: Told) -> Difference | None:
+    before = [] if told.thread is None else history.ended[told.thread]
+
+    async def lineage() -> list[list[AnyFact]]:
+        earlier = before[: before.index(told.id)] if told.id in before else before
+        return [history.runs[run].facts for run in earlier]
+
+    return await replay(program, list(enumerate(told.facts, 1)), run=told.id, lineage=lineage)
 
 
 def test_a_seed_has_one_life() -> None:
