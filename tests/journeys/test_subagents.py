@@ -6,14 +6,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from remit import Agent, Budget, ToolContext, tool
-from remit.agent.inside import AgentTool
-from remit.agent.toolbox import Inventory
+from remit import Budget, ToolContext, tool
+from remit.agent.hooks import HookContext, Hooks, Left, ToolResult
 from remit.errors import ConfigError, ConnectionFailedError, ProviderError
 from remit.kernel.facts import Started, Stepped
-from remit.models.catalogue import Catalogue
 from remit.models.pricing import Pricing
 from remit.models.protocol import Card
 from remit.models.request import ModelRequest
@@ -111,6 +108,35 @@ async def test_its_own_budget_bounds_it_and_its_caller_goes_on(
     assert (run.finish, run.text) == ("answer", "Alone then.")
 
 
+async def test_its_hooks_are_told_what_is_left_to_it_by_itself_and_its_callers(
+    store: Store, clock: ManualClock
+) -> None:
+    told: list[Left] = []
+
+    def prepare(ctx: HookContext) -> None:
+        told.append(ctx.left)
+
+    own = scout(
+        priced([paid(Say("x"), output=1)]),
+        hooks=Hooks(prepare_turn=prepare),
+        budget=Budget(turns=3, cost="0.50", tokens=70),
+    )
+    mid = chief(
+        priced([paid(Call("scout", task="x"), output=4), paid(Say("x"), output=1)]),
+        own,
+        name="mid",
+        budget=Budget(turns=5, tokens=60),
+    )
+    top = chief(
+        priced([paid(Call("mid", task="x"), output=5), paid(Say("x"), output=1)]),
+        mid,
+        budget=Budget(turns=9, cost="0.40"),
+    )
+    async with app_of(top, store, clock) as app:
+        await soon(app.run("chief", "x"))
+    assert told == [Left(turns=3, cost=Decimal("0.31"), tokens=56)]
+
+
 async def test_agents_side_by_side_share_what_their_caller_has_left(
     store: Store, clock: ManualClock
 ) -> None:
@@ -127,6 +153,7 @@ async def test_agents_side_by_side_share_what_their_caller_has_left(
     agent = chief(outer, scout(inner, Desk().tools()), budget=Budget(turns=9, cost="0.30"))
     async with app_of(agent, store, clock) as app:
         run = await soon(app.run("chief", "x"))
+        assert await app.replay(run.id) is None
     assert (run.finish, len(results(run.messages))) == ("budget", 4)
     assert run.usage.cost == Decimal("0.01") + len(calls) * Decimal("0.04")
     assert len(calls) <= 8 + 3
@@ -204,43 +231,6 @@ async def test_a_failing_provider_of_its_own_is_an_error_that_its_caller_reads(
     assert str(error) in str(next(f.value for f in names if f.name.endswith("agent/end")))
 
 
-async def test_a_task_that_cannot_be_asked_is_an_error_that_its_caller_reads() -> None:
-    inner = scout([Say("done")])
-    outer = [Call("scout", task="  "), Call("scout"), Call("scout", task="go"), Say("so")]
-    result = await chief(outer, inner).run("x")
-    assert [message.status for message in results(result.messages)] == ["error", "error", "ok"]
-
-
-class Trip(BaseModel):
-    """A journey."""
-
-    to: str
-    days: int
-
-
-async def test_an_agent_with_a_type_of_input_is_given_values_of_it() -> None:
-    inner = ScriptedModel([Say("done")])
-    own = scout(inner, input=Trip, prompt=lambda trip: f"{trip.to} for {trip.days}")
-    outer = [
-        Call("scout", task={"to": "Rome"}),
-        Call("scout", task={"to": "Rome", "days": 3}),
-        Say("so"),
-    ]
-    agent = chief(outer, own)
-    result = await agent.run("x")
-    assert [message.status for message in results(result.messages)] == ["error", "ok"]
-    assert asked(inner.requests[0]) == "Rome for 3"
-    schema = agent.tools[0].schema
-    assert schema["required"] == ["task"]
-    assert "days" in str(schema)
-
-
-async def test_an_agent_with_a_type_of_answer_gives_its_json() -> None:
-    own = scout([Say('{"to": "Rome", "days": 3}')], output=Trip)
-    result = await chief([Call("scout", task="x"), Say("so")], own).run("x")
-    assert [message.text for message in results(result.messages)] == ['{"to":"Rome","days":3}']
-
-
 async def test_every_agent_lends_its_tools_what_the_app_lends_its_runs(
     store: Store, clock: ManualClock
 ) -> None:
@@ -284,47 +274,21 @@ async def test_agents_work_three_deep_and_no_deeper() -> None:
         chief([], first).as_tool(description="Too deep.")
 
 
-def test_what_cannot_be_a_tool_is_refused_when_it_is_made() -> None:
-    free = scout([])
-    with pytest.raises(ConfigError, match="description"):
-        free.as_tool(description=" ")
-    with pytest.raises(ConfigError, match="tool name"):
-        free.as_tool(description="x", name="no name")
-    with pytest.raises(ConfigError, match="approval"):
-        free.as_tool(description="x", approval="sometimes")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="two tools named 'scout'"):
-        chief([], free, free)
-
-
-def test_a_budget_of_cost_needs_the_rates_of_every_agent_inside() -> None:
-    bare = scout(ScriptedModel([], card=Card()))
-    mid = chief(priced([]), bare, name="mid")
-    with pytest.raises(ConfigError, match="'scout', which works inside it, has no rates"):
-        chief(priced([]), mid, budget=Budget(cost="1.00"))
-
-
-async def test_its_tool_does_nothing_outside_of_an_agent() -> None:
-    found = scout([]).as_tool(description="x")
-    with pytest.raises(ConfigError, match="another agent calls it"):
-        await found(task="x")
-
-
-def test_an_inventory_shows_the_agents_inside() -> None:
-    @tool(needs={"mail"})
-    async def send() -> str:
-        """Sends."""
-        return "sent"
-
-    inner = scout([], [send], grant={"mail"})
-    inside = chief([], inner).inventory(granted={"mail"}).tools[0].agent
-    assert isinstance(inside, Inventory)
-    assert (inside.agent, inside.grant) == ("scout", ())
-    assert inside.tools[0].why_not == "the caller does not grant mail"
+async def test_the_end_of_its_own_time_is_an_error_that_its_caller_reads(
+    store: Store, clock: ManualClock
+) -> None:
+    desk = Desk()
+    inner = scout([Call("hold", number=1)], desk.tools(), budget=Budget(turns=5, seconds=0.05))
+    outer = [Call("scout", task="x"), Say("Alone then.")]
+    async with app_of(chief(outer, inner), store, clock) as app:
+        run = await soon(app.run("chief", "x"))
+        assert await app.replay(run.id) is None
+    (result,) = results(run.messages)
+    assert (result.status, "(seconds)" in result.text) == ("error", True)
+    assert run.text == "Alone then."
 
 
 async def test_a_call_that_a_hook_refuses_lets_nobody_work() -> None:
-    from remit.agent.hooks import Hooks, ToolResult
-
     heard: list[str] = []
 
     def before(ctx: Any, call: Any) -> ToolResult | None:
@@ -353,28 +317,6 @@ async def test_no_two_agents_of_a_run_make_the_same_call_ids_and_keys(
     assert len(set(desk.keys)) == 2
     ids = {call.call_id for request in inner.requests for call in done(request)}
     assert len(ids) == 2
-
-
-async def test_a_catalogue_of_its_own_names_its_model() -> None:
-    own = Agent(
-        name="scout",
-        model="scripted:small",
-        budget=Budget(turns=1),
-        catalogue=Catalogue({"scripted:small": Card()}),
-    )
-    with pytest.raises(ConfigError, match="scripted"):
-        await chief([], own).run("x")
-
-
-def test_an_agent_tool_is_a_tool() -> None:
-    found = scout([]).as_tool(description="Looks.", name="look", approval="always")
-    assert isinstance(found, AgentTool)
-    assert (found.name, found.approval, found.seconds, found.repeat) == (
-        "look",
-        "always",
-        None,
-        "safe",
-    )
 
 
 async def test_a_message_to_the_run_is_read_by_its_caller(store: Store, clock: ManualClock) -> None:

@@ -156,7 +156,8 @@ class AgentProgram:
         plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
         folder = Folder(plan, self._specs, await _past(run, asked, state))
         deps = Deps(plan.deps, run) if above is None else above.deps
-        hooked = Hooked(plan.hooks, plan.budget, run, state, deps.build)
+        least = None if above is None else above.least
+        hooked = Hooked(plan.hooks, plan.budget, run, state, deps.build, least)
         delegates = None
         if self._inside:
             delegates = Delegates(self._inside, Caller(run, state, plan.budget, deps, above))

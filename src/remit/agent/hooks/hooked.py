@@ -21,7 +21,8 @@ _STATUSES = frozenset(get_args(ResultStatus))
 
 
 class Hooked:
-    """The hooks, with the run that they are asked about. `deps` builds what they are given."""
+    """The hooks, with the run that they are asked about. `deps` builds what they are given;
+    `least` bounds what is left by what the run's callers have."""
 
     def __init__(
         self,
@@ -30,8 +31,9 @@ class Hooked:
         run: ActiveRun,
         state: AgentState,
         deps: Callable[[], Awaitable[Any]],
+        least: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ) -> None:
-        self._hooks, self._budget = hooks, budget
+        self._hooks, self._budget, self._least = hooks, budget, least
         self._run, self._state, self._deps = run, state, deps
         self.looks = hooks.on_turn is not None or hooks.on_answer is not None
         """Whether `look` does anything."""
@@ -168,13 +170,14 @@ class Hooked:
 
     async def _context(self, turn: int) -> HookContext:
         state, asked = self._state, self._run.asked
+        rest = left(state, self._budget)
         return HookContext(
             run_id=self._run.id,
             turn=turn,
             phase=None,
             messages=lent_messages(state.all_messages()),
             usage=state.usage,
-            left=Left(**left(state, self._budget)),
+            left=Left(**(rest if self._least is None else self._least(rest))),
             user=asked.user,
             tenant=asked.tenant,
             deps=await self._deps(),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from remit.agent.budget import Budget, left
 from remit.agent.inside.time import Time
@@ -35,13 +37,18 @@ class Caller:
             if past.holds(END):
                 # What ran beside it was known when it ended; how much of that is told by its end.
                 past.recall(END)
-        return self._spent()
-
-    def _spent(self) -> Finish | None:
-        self.state.catch_up(self.run.facts)
-        rest = left(self.state, self.budget)
+        rest = self.least({})
         if rest["cost"] == 0:
             return "budget"
-        if rest["tokens"] == 0:
-            return "tokens"
-        return None if self.above is None else self.above._spent()  # its own kind
+        return "tokens" if rest["tokens"] == 0 else None
+
+    def least(self, rest: Mapping[str, Any]) -> dict[str, Any]:
+        """The `rest` of each bound of an agent below, or what is left here of cost, tokens and
+        seconds, or further above, where that is less."""
+        self.state.catch_up(self.run.facts)
+        own = left(self.state, self.budget)
+        found = {**rest}
+        for name in ("cost", "tokens", "seconds"):
+            bounds = [each for each in (rest.get(name), own[name]) if each is not None]
+            found[name] = min(bounds, default=None)
+        return found if self.above is None else self.above.least(found)
