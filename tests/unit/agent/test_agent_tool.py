@@ -10,6 +10,7 @@ from remit.agent.inside import AgentTool
 from remit.agent.toolbox import Inventory
 from remit.errors import ConfigError
 from remit.models.catalogue import Catalogue
+from remit.models.pricing import Pricing
 from remit.models.protocol import Card
 from remit.testing.model import Call, Say, ScriptedModel
 from tests.journeys.clerk import results
@@ -37,9 +38,10 @@ def test_what_cannot_be_a_tool_is_refused_when_it_is_made() -> None:
 
 def test_a_budget_of_cost_needs_the_rates_of_every_agent_inside() -> None:
     bare = scout(ScriptedModel([], card=Card()))
-    mid = chief(ScriptedModel([]), bare, name="mid")
+    priced = Card(pricing=Pricing(input=1, output=1))
+    mid = chief([], bare, name="mid")
     with pytest.raises(ConfigError, match="'scout', which works inside it, has no rates"):
-        chief(ScriptedModel([]), mid, budget=Budget(cost="1.00"))
+        chief(ScriptedModel([], card=priced), mid, budget=Budget(cost="1.00"))
 
 
 async def test_its_tool_does_nothing_outside_of_an_agent() -> None:
