@@ -48,6 +48,7 @@ CHARGED = {
     "nanos": [1, 1],
     "models": ["m", "m"],
     "purposes": ["turn", "turn"],
+    "programs": [None, "scout"],
     "bodies": [b"", b""],
 }
 WRITES: dict[str, dict[str, Any]] = {

@@ -42,11 +42,13 @@ class Ceiling(msgspec.Struct, frozen=True):
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model call was for, as the ledger keeps it; `body` is for the reader alone."""
+    """What a model call was for, as the ledger keeps it; `body` is for the reader alone. `program`
+    is the name of who made it, None for the run's own."""
 
     model: str
     purpose: str
     body: bytes
+    program: str | None = None
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):

@@ -165,7 +165,7 @@ class Purse:
             at=at,
             tenant=run.tenant,
             user=run.user,
-            program=run.program.partition("@")[0],
+            program=charge.program or run.program.partition("@")[0],
             model=charge.model,
             purpose=charge.purpose,
             body=charge.body,

@@ -46,6 +46,7 @@ CREATE TABLE holds(
   model text COLLATE "C" NOT NULL,
   purpose text COLLATE "C" NOT NULL,
   body bytea NOT NULL,
+  program text COLLATE "C",
   PRIMARY KEY(run, name)
 );
 

@@ -115,4 +115,5 @@ def _charged(told: Sequence[tuple[int, Hold | Settlement]]) -> dict[str, Any]:
         "models": [None if charge is None else charge.model for charge in charges],
         "purposes": [None if charge is None else charge.purpose for charge in charges],
         "bodies": [None if charge is None else charge.body for charge in charges],
+        "programs": [None if charge is None else charge.program for charge in charges],
     }

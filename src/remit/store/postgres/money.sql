@@ -41,12 +41,14 @@ WITH moment AS MATERIALIZED (
   JOIN runs ON runs.id = item.run AND runs.token = item.token AND runs.status = 'running'
     AND runs.seq = item.seq AND (item.seen IS NULL OR runs.inbox = item.seen)
 ), told AS MATERIALIZED (
-  SELECT settled.*, item.no, item.id, item.tenant, item.usr, item.program, holds.nano AS held,
+  SELECT settled.*, item.no, item.id, item.tenant, item.usr,
+    coalesce(settled.made_by, split_part(item.program, '@', 1)) AS program, holds.nano AS held,
     coalesce(holds.at, moment.at) AS at, coalesce(holds.meters, '{}') AS meters
   FROM (
     SELECT DISTINCT ON (owner, name) * FROM unnest(:owners::int[], :names::bytea[],
-      :nanos::int8[], :estimated::int[], :models::text[], :purposes::text[], :bodies::bytea[])
-      WITH ORDINALITY AS settled(owner, name, nano, estimated, model, purpose, body, ord)
+      :nanos::int8[], :estimated::int[], :models::text[], :purposes::text[], :bodies::bytea[],
+      :programs::text[])
+      WITH ORDINALITY AS settled(owner, name, nano, estimated, model, purpose, body, made_by, ord)
     ORDER BY owner, name, ord
   ) AS settled
   JOIN item ON item.ord = settled.owner CROSS JOIN moment
@@ -70,8 +72,7 @@ WITH moment AS MATERIALIZED (
   WHERE meters.key = sum.key
 ), written AS (
   INSERT INTO ledger(run, name, nano, estimated, at, tenant, usr, program, model, purpose, body)
-  SELECT id, name, nano, estimated > 0, at, tenant, usr, split_part(program, '@', 1), model,
-    purpose, body
+  SELECT id, name, nano, estimated > 0, at, tenant, usr, program, model, purpose, body
   FROM told WHERE body IS NOT NULL
   ON CONFLICT(run, name) DO NOTHING
 )
@@ -98,8 +99,8 @@ WITH RECURSIVE moment AS MATERIALIZED (
 ), wanted AS MATERIALIZED (
   SELECT wanted.*, item.no, item.token, row_number() OVER (ORDER BY wanted.ord) AS turn
   FROM unnest(:owners::int[], :names::bytea[], :nanos::int8[], :models::text[],
-    :purposes::text[], :bodies::bytea[])
-    WITH ORDINALITY AS wanted(owner, name, nano, model, purpose, body, ord)
+    :purposes::text[], :bodies::bytea[], :programs::text[])
+    WITH ORDINALITY AS wanted(owner, name, nano, model, purpose, body, program, ord)
   JOIN item ON item.ord = wanted.owner
   WHERE NOT EXISTS (SELECT FROM holds WHERE holds.run = item.no AND holds.name = wanted.name)
     AND NOT EXISTS (
@@ -123,11 +124,11 @@ WITH RECURSIVE moment AS MATERIALIZED (
       AND step.used[ceiling.number]::numeric + wanted.nano > ceiling.most
   ) AS verdict
 ), granted AS (
-  INSERT INTO holds(run, name, token, nano, meters, at, model, purpose, body)
+  INSERT INTO holds(run, name, token, nano, meters, at, model, purpose, body, program)
   SELECT wanted.no, wanted.name, wanted.token, wanted.nano, ARRAY(
       SELECT DISTINCT meter.key FROM ceiling JOIN meter ON meter.number = ceiling.number
       WHERE ceiling.place = wanted.ord
-    ), moment.at, wanted.model, wanted.purpose, wanted.body
+    ), moment.at, wanted.model, wanted.purpose, wanted.body, wanted.program
   FROM step JOIN wanted ON wanted.turn = step.turn CROSS JOIN moment
   WHERE step.full_at IS NULL
 ), raised AS (
@@ -153,11 +154,12 @@ CROSS JOIN LATERAL (
 WITH closed AS (
   DELETE FROM holds USING runs
   WHERE holds.run = runs.no AND runs.id = ANY(:runs::text[]) AND runs.ended IS NOT NULL
-  RETURNING runs.id, holds.name, holds.nano, holds.at, runs.tenant, runs.usr, runs.program,
+  RETURNING runs.id, holds.name, holds.nano, holds.at, runs.tenant, runs.usr,
+    coalesce(holds.program, split_part(runs.program, '@', 1)) AS program,
     holds.model, holds.purpose, holds.body
 )
 INSERT INTO ledger(run, name, nano, estimated, at, tenant, usr, program, model, purpose, body)
-SELECT id, name, nano, true, at, tenant, usr, split_part(program, '@', 1), model, purpose, body
+SELECT id, name, nano, true, at, tenant, usr, program, model, purpose, body
 FROM closed
 ON CONFLICT(run, name) DO NOTHING;
 

@@ -37,8 +37,8 @@ CREATE TABLE meters(
   slots BLOB NOT NULL
 ) STRICT;
 
--- `meters` is a JSON array of numbers of meters; model, purpose and draft are the charge that is
--- written if nobody settles the hold.
+-- `meters` is a JSON array of numbers of meters; model, purpose, draft and program are the charge
+-- that is written if nobody settles the hold.
 CREATE TABLE holds(
   run INTEGER NOT NULL,
   name BLOB NOT NULL,
@@ -49,6 +49,7 @@ CREATE TABLE holds(
   model TEXT NOT NULL,
   purpose TEXT NOT NULL,
   draft BLOB NOT NULL,
+  program TEXT,
   PRIMARY KEY(run, name)
 ) STRICT, WITHOUT ROWID;
 

@@ -30,8 +30,8 @@ LIMIT 1;
 
 -- The name is used once, and its key keeps it so.
 -- name: hold
-INSERT INTO holds(run, name, token, nano, meters, at, model, purpose, draft)
-VALUES (:no, :name, :token, :nano, :meters, :at, :model, :purpose, :body);
+INSERT INTO holds(run, name, token, nano, meters, at, model, purpose, draft, program)
+VALUES (:no, :name, :token, :nano, :meters, :at, :model, :purpose, :body, :program);
 
 -- A hold goes when it is settled.
 -- name: settle
@@ -39,17 +39,18 @@ DELETE FROM holds WHERE run = :no AND name = :name RETURNING nano, meters, at;
 
 -- What an end leaves behind is settled as it was drafted.
 -- name: open_holds
-SELECT name, nano, model, purpose, draft FROM holds WHERE run = :no;
+SELECT name, nano, model, purpose, draft, program FROM holds WHERE run = :no;
 
 -- A settlement that was written already is not written again.
 -- name: charged
 SELECT 1 FROM ledger WHERE run = (SELECT id FROM runs WHERE no = :no) AND name = :name;
 
--- Whose money it was is taken from the run, which may be deleted later.
+-- Whose money it was is taken from the run, which may be deleted later; who spent it, where the
+-- call does not tell.
 -- name: charge
 INSERT INTO ledger(run, name, nano, estimated, at, tenant, usr, program, model, purpose, body)
 SELECT id, :name, :nano, :estimated, :at, tenant, usr,
-  substr(program, 1, instr(program || '@', '@') - 1), :model, :purpose, :body
+  coalesce(:program, substr(program, 1, instr(program || '@', '@') - 1)), :model, :purpose, :body
 FROM runs WHERE no = :no
 ON CONFLICT(run, name) DO NOTHING;
 

@@ -39,8 +39,8 @@ def close(db: sqlite3.Connection, now: Moment, no: int) -> None:
     if not holds:
         return
     rings = _Rings(db, now)
-    for name, nano, model, purpose, body in holds:
-        charge = Charge(model=model, purpose=purpose, body=body)
+    for name, nano, model, purpose, body, program in holds:
+        charge = Charge(model=model, purpose=purpose, body=body, program=program)
         bound = Settlement(name=unpack(name), nano=nano, charge=charge, estimated=True)
         _settle(db, rings, no, bound)
     rings.write()
@@ -180,5 +180,10 @@ def _columns(ring: Ring) -> dict[str, int | bytes]:
     return {"head": ring.head, "slots": ring.pack()}
 
 
-def _texts(charge: Charge) -> dict[str, str | bytes]:
-    return {"model": charge.model, "purpose": charge.purpose, "body": charge.body}
+def _texts(charge: Charge) -> dict[str, str | bytes | None]:
+    return {
+        "model": charge.model,
+        "purpose": charge.purpose,
+        "body": charge.body,
+        "program": charge.program,
+    }

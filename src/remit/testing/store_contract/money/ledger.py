@@ -60,6 +60,17 @@ class LedgerLaws:
 
         assert await usage(store, by) == GROUPED[by]
 
+    async def test_a_call_of_an_agent_inside_another_is_that_agents(self, store: Store) -> None:
+        """Settled, or left held when its run ends."""
+        run = await a_spender(store, id="r1", program="chief@1")
+        inner = Charge(model="m", purpose="turn", body=b"1", program="scout")
+        await run.settle("a", 1, charge=inner)
+        await run.settle("b", 2, charge=Charge(model="m", purpose="turn", body=b"2"))
+        await run.hold("c", 4, charge=inner)
+        await run.write(status="succeeded")
+
+        assert await usage(store, "program") == sums(("chief", 2, 0, 1), ("scout", 5, 4, 2))
+
     async def test_money_is_grouped_by_several(self, store: Store, clock: ManualClock) -> None:
         await spend(store, clock)
 
