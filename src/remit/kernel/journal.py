@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from remit.kernel.facts import AnyFact, Finished, Paused, Stepped, decode, format_of
+from remit.kernel.facts import AnyFact, Finished, Paused, Stepped, decode
 from remit.kernel.lease import Lease, LeaseLost
+from remit.kernel.part import Hear, Part, together, unheard
 from remit.kernel.tasks import spawn
 from remit.kernel.work import STEP_FORMAT, Make, Raised, Work
 from remit.store.protocol import Store
 from remit.store.records import Append, Appended, Claim, Fenced, News
-from remit.values import codec
 from remit.values.clock import Clock
 from remit.values.errors import EffectError, LetGo, StoreError
 
@@ -27,14 +27,8 @@ Publish = Callable[[int, AnyFact], None]
 PublishBody = Callable[[int, bytes], None]
 """Readers get the body: a value of their own, which they cannot change for the run."""
 Learn = Callable[[int, Stepped], None]
-Hear = Callable[[int, AnyFact], None]
-"""Told of a fact as soon as it is stored, whatever became of who wanted it recorded."""
 Transact = Callable[[Make, Callable[[], None], Learn], Awaitable[None]]
 """`StoredJournal.transact`."""
-
-
-def unheard(seq: int, fact: AnyFact) -> None:
-    """Nobody need be told."""
 
 
 class Journal(Protocol):
@@ -43,8 +37,9 @@ class Journal(Protocol):
     seq: int
     """The last sequence number."""
 
-    async def record(self, *facts: AnyFact, hear: Hear = ...) -> int:
-        """Store `facts`, in order, and give back the last one's sequence number."""
+    async def record(self, *facts: AnyFact, hear: Hear = ..., by: str | None = None) -> int:
+        """Store `facts`, in order, and what they tell of money; give back the last one's sequence
+        number. `by` is the name of who called a model, None for the run's own program."""
         ...
 
 
@@ -55,7 +50,7 @@ class UnkeptJournal:
         self.seq = 0
         self._publish = publish
 
-    async def record(self, *facts: AnyFact, hear: Hear = unheard) -> int:
+    async def record(self, *facts: AnyFact, hear: Hear = unheard, by: str | None = None) -> int:
         for fact in facts:
             self.seq += 1
             hear(self.seq, fact)
@@ -64,22 +59,7 @@ class UnkeptJournal:
         return self.seq
 
 
-class _Part(NamedTuple):
-    """Facts that are to be stored together, their bodies, the format that reads them, and who
-    hears of them."""
-
-    facts: Sequence[AnyFact]
-    bodies: tuple[bytes, ...]
-    format: int
-    hear: Hear = unheard
-
-    @classmethod
-    def of(cls, facts: Sequence[AnyFact], hear: Hear = unheard) -> _Part:
-        bodies = tuple([codec.encode(fact) for fact in facts])
-        return cls(facts, bodies, max(map(format_of, facts)), hear)
-
-
-_Waiting = tuple[_Part, asyncio.Future[int]]
+_Waiting = tuple[Part, asyncio.Future[int]]
 
 
 def _tell(batch: Sequence[_Waiting], seq: int) -> None:
@@ -114,8 +94,8 @@ class StoredJournal:
         self._turns: list[asyncio.Future[None]] = []
         self.on_news: Callable[[], None] = _unheard
 
-    async def record(self, *facts: AnyFact, hear: Hear = unheard) -> int:
-        part = _Part.of(facts, hear)
+    async def record(self, *facts: AnyFact, hear: Hear = unheard, by: str | None = None) -> int:
+        part = Part.of(facts, hear, by)
         if self._busy:
             done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
             self._waiting.append((part, done))
@@ -180,7 +160,7 @@ class StoredJournal:
         if self._writer is not None:
             await asyncio.wait([self._writer])
         self._check()
-        part = _Part.of([fact])
+        part = Part.of([fact])
         outcome = await self._append(replace(self._item(part), **change))
         if isinstance(outcome, News):
             self.inbox = outcome.inbox
@@ -200,7 +180,7 @@ class StoredJournal:
         if self._failed:
             raise LeaseLost
 
-    def _hand_over(self, part: _Part, item: Append) -> asyncio.Future[int]:
+    def _hand_over(self, part: Part, item: Append) -> asyncio.Future[int]:
         """Leave an append whose outcome is unknown to a task that finds it out."""
         done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._go_on(self._write((part, done), item))
@@ -223,9 +203,9 @@ class StoredJournal:
                 _tell(batch, item.seq)
             while self._waiting:
                 batch, self._waiting = self._waiting, []
-                together = _together([part for part, _ in batch])
+                whole = together([part for part, _ in batch])
                 seq = self.seq
-                self._stored(together, await self._append(self._item(together)))
+                self._stored(whole, await self._append(self._item(whole)))
                 _tell(batch, seq)
         except BaseException as error:
             self._fail(batch, error)
@@ -267,7 +247,7 @@ class StoredJournal:
     async def _transacted(self, work: Work) -> Stepped:
         """Store what `work` makes, and find out what became of it where that is unknown. `work`
         is not done again for ever: what stands in its way may lie in itself."""
-        item, failure = self._item(_Part((), (), STEP_FORMAT)), None
+        item, failure = self._item(Part((), (), STEP_FORMAT)), None
         transact = self._store.transact  # type: ignore[attr-defined]  # a store that can
         while True:
             try:
@@ -279,7 +259,7 @@ class StoredJournal:
                         raise Raised(failure)
                 outcome = await transact(item, work)
                 if isinstance(outcome, Appended) and work.fact is not None:
-                    self._stored(_Part.of([work.fact]), outcome)
+                    self._stored(Part.of([work.fact]), outcome)
                     return work.fact
                 stored = await self._made_after_all(item) if failure else None
                 if stored is None:
@@ -299,7 +279,7 @@ class StoredJournal:
         fact = decode(entries[0].body) if entries else None
         if not isinstance(fact, Stepped) or entries[0].token != item.token:
             raise LeaseLost
-        part = _Part([fact], (entries[0].body,), entries[0].format)
+        part = Part([fact], (entries[0].body,), entries[0].format)
         self._stored(part, Appended(entries[0].seq, self.inbox))
         return fact
 
@@ -314,7 +294,7 @@ class StoredJournal:
                 done.set_exception(LeaseLost() if cut else error)
                 done.exception()
 
-    def _stored(self, part: _Part, outcome: Appended | Fenced | News) -> None:
+    def _stored(self, part: Part, outcome: Appended | Fenced | News) -> None:
         if not isinstance(outcome, Appended):
             raise LeaseLost
         seq = self.seq
@@ -327,7 +307,7 @@ class StoredJournal:
             self.inbox = outcome.inbox
             self.on_news()
 
-    def _item(self, part: _Part) -> Append:
+    def _item(self, part: Part) -> Append:
         return Append(
             run=self._claim.run,
             token=self._claim.token,
@@ -335,6 +315,7 @@ class StoredJournal:
             entries=part.bodies,
             format=part.format,
             seen=self.seen,
+            settles=part.settles,
         )
 
     async def _append(self, item: Append) -> Appended | Fenced | News:
@@ -377,16 +358,6 @@ def _untold(seq: int, body: bytes) -> None:
 
 def _unheard() -> None:
     """Nobody waits for news."""
-
-
-def _together(parts: Sequence[_Part]) -> _Part:
-    if len(parts) == 1:
-        return parts[0]
-    facts = [fact for part in parts for fact in part.facts]
-    bodies = tuple([body for part in parts for body in part.bodies])
-    ears = {id(fact): part.hear for part in parts for fact in part.facts}
-    format = max([part.format for part in parts])
-    return _Part(facts, bodies, format, lambda seq, fact: ears[id(fact)](seq, fact))
 
 
 def _pause(fact: Paused) -> dict[str, Any]:

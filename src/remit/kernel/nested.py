@@ -26,7 +26,8 @@ from remit.kernel.facts import (
     Stepped,
 )
 from remit.kernel.interrupt import PauseWanted, Unfit
-from remit.kernel.journal import Hear, Learn, Transact, unheard
+from remit.kernel.journal import Learn, Transact
+from remit.kernel.part import Hear, unheard
 from remit.kernel.program import Outcome, Program, finished, told_error
 from remit.kernel.run import ActiveRun, Past, Surroundings, unseen
 from remit.kernel.scope import CUT, Made, Scope, given
@@ -42,17 +43,24 @@ class _Inner:
 
     def __init__(self, run: ActiveRun, path: str) -> None:
         self._run, self._path = run, path
+        self._program = _program(run, path)
         self.seq = 0
 
-    async def record(self, *facts: AnyFact, hear: Hear = unheard) -> int:
+    async def record(self, *facts: AnyFact, hear: Hear = unheard, by: str | None = None) -> int:
         for fact in facts:
-            await self._record(fact, hear)
+            await self._record(fact, hear, by or self._program)
         return self.seq
 
-    async def _record(self, fact: AnyFact, hear: Hear) -> None:
+    async def _record(self, fact: AnyFact, hear: Hear, by: str | None) -> None:
         assert isinstance(fact, Stepped | Started)
         outer = replace(fact, name=self._path + fact.name)
-        self.seq = await self._run.record(outer, lambda seq, _: hear(seq, fact))
+        self.seq = await self._run.record(outer, lambda seq, _: hear(seq, fact), by)
+
+
+def _program(run: ActiveRun, path: str) -> str | None:
+    """The name of the program that works under `path`."""
+    asked = run.recorded(path + ASKED)
+    return None if asked is None else codec.convert(asked.value, Task).program.partition("@")[0]
 
 
 class _InnerPast:

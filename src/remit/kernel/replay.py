@@ -18,8 +18,8 @@ from remit.kernel.facts import (
     Stepped,
 )
 from remit.kernel.interrupt import PauseWanted
-from remit.kernel.journal import Hear, unheard
 from remit.kernel.lease import Lease, RecordEnds
+from remit.kernel.part import Hear, unheard
 from remit.kernel.program import GIVEN_UP, Outcome, Program, driven_apart, told_error
 from remit.kernel.run import ActiveRun, Lineage, Surroundings, Tenure, no_lineage
 from remit.values import codec
@@ -50,7 +50,7 @@ class _NoJournal:
 
     seq = 0
 
-    async def record(self, *facts: AnyFact, hear: Hear = unheard) -> int:
+    async def record(self, *facts: AnyFact, hear: Hear = unheard, by: str | None = None) -> int:
         raise RecordEnds
 
 

@@ -230,10 +230,12 @@ class ActiveRun:
         self,
         fact: Asked | Stepped | Started | Answered | Received,
         also: Callable[[int, AnyFact], None] | None = None,
+        by: str | None = None,
     ) -> int:
         """Store a fact, and give back its sequence number; it is known once it is stored, here
-        and to `also`, whatever becomes of the caller, and told to whoever reads along."""
-        seq = await self._journal.record(fact, hear=self._hearing(also))
+        and to `also`, whatever becomes of the caller, and told to whoever reads along. `by` is
+        the name of the program inside the run that it is of, if any."""
+        seq = await self._journal.record(fact, hear=self._hearing(also), by=by)
         if self.settle is not None:
             await self.settle()
         return seq

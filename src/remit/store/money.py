@@ -11,7 +11,8 @@ DAY = 86_400_000_000
 """A day's microseconds."""
 MOST = 2**63 - 1
 """What a meter counts up to: where it comes to more, it stands there."""
-_DEAREST = 2**60
+DEAREST = 2**60
+"""The most that one call holds or settles."""
 GROUPS = ("user", "tenant", "run", "program", "model", "purpose", "day")
 """What a ledger can be grouped by."""
 
@@ -62,7 +63,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     charge: Charge
 
     def __post_init__(self) -> None:
-        _check("a hold", self.nano, _DEAREST)
+        _check("a hold", self.nano, DEAREST)
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +78,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     meters: tuple[Meter, ...] = ()
 
     def __post_init__(self) -> None:
-        _check("a settlement", self.nano, _DEAREST)
+        _check("a settlement", self.nano, DEAREST)
 
 
 def _check(what: str, nano: object, most: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 
 _CONTEXT = Context(prec=100)
 
@@ -16,6 +16,12 @@ def from_nano(nano: int) -> Decimal:
     while places and nano % 10 == 0:
         nano, places = nano // 10, places - 1
     return _CONTEXT.scaleb(Decimal(nano), -places) if places else Decimal(nano)
+
+
+def to_nano(amount: Decimal) -> int:
+    """`amount` in billionths of the unit, rounded up; nothing for less than nothing."""
+    scaled = _CONTEXT.scaleb(amount, 9).to_integral_value(ROUND_CEILING, _CONTEXT)
+    return max(int(scaled), 0)
 
 
 def add(one: Decimal, other: Decimal) -> Decimal:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from remit.kernel.facts import Dated
+from remit.kernel.paid import Bill, Paid
 from remit.values.content import Text
 from remit.values.messages import Message, ToolMessage, UserMessage
 from remit.values.usage import Usage
@@ -37,7 +38,7 @@ class Cleared(Dated, frozen=True, kw_only=True, omit_defaults=True, tag="fold", 
         return 2
 
 
-class Brief(Dated, frozen=True, kw_only=True, omit_defaults=True, tag="brief", tag_field="t"):
+class Brief(Paid, frozen=True, kw_only=True, omit_defaults=True, tag="brief", tag_field="t"):
     """The brief of the fold `number`, which stands in for the first `covers` messages."""
 
     number: int
@@ -45,6 +46,10 @@ class Brief(Dated, frozen=True, kw_only=True, omit_defaults=True, tag="brief", t
     text: str
     model: str
     usage: Usage
+
+    @property
+    def bill(self) -> Bill:
+        return Bill(self.usage, self.model, "brief")
 
     @property
     def format(self) -> int:

@@ -8,13 +8,14 @@ import msgspec
 
 from remit.agent.recorded.folds import Brief, Cleared
 from remit.agent.recorded.verdicts import Braked, Closing, Judged, Noted, Prepared, Verdict
-from remit.kernel.facts import Dated, Stepped
+from remit.kernel.facts import Stepped
+from remit.kernel.paid import Bill, Paid
 from remit.models.request import Stop
 from remit.values.messages import AssistantMessage, ToolMessage
 from remit.values.usage import Usage
 
 
-class ModelAnswer(Dated, frozen=True, omit_defaults=True, tag="answer", tag_field="t", gc=False):
+class ModelAnswer(Paid, frozen=True, omit_defaults=True, tag="answer", tag_field="t", gc=False):
     """What a model's step gave: its message, what it used, and why it stopped. One that was `cut`
     repeated itself, and was not read to its end; one that is `late` was ended by the run's time.
 
@@ -29,6 +30,10 @@ class ModelAnswer(Dated, frozen=True, omit_defaults=True, tag="answer", tag_fiel
     late: bool = False
     malformed: str | None = None
     misfit: str | None = None
+
+    @property
+    def bill(self) -> Bill:
+        return Bill(self.usage, self.message.model, "turn")
 
     @property
     def format(self) -> int:
