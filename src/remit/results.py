@@ -10,5 +10,6 @@ from remit.values.results import (
     Status,
     Turn,
 )
+from remit.values.spent import Spent
 
-__all__ = ["ENDED", "Finish", "Pending", "Question", "Result", "Run", "Status", "Turn"]
+__all__ = ["ENDED", "Finish", "Pending", "Question", "Result", "Run", "Spent", "Status", "Turn"]

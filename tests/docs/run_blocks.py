@@ -26,6 +26,7 @@ class UnexplainedNoRun(Exception):
 def runs(block: Block) -> bool:
     """Whether the block is to run; one that is not says why after `no-run`."""
     mark, _, reason = block.words.partition(" ")
+    mark = mark.removesuffix(":")
     if mark == NOT_RUN and not reason.strip():
         raise UnexplainedNoRun(f"line {block.line - 1}: ```python no-run needs a reason after it")
     return mark != NOT_RUN

@@ -16,6 +16,7 @@ from remit.agent.fold import Fold
 from remit.agent.recorded.verdicts import Brake
 from remit.agent.toolbox import Inventory
 from remit.agent.toolbox.inventory import ToolEntry
+from remit.app.spending import Spending, SpendOptions
 from remit.app.starting import Starting, StartOptions
 from remit.cli import commands, status
 from remit.flow.workflow import workflow
@@ -30,6 +31,7 @@ from remit.values import results
 from remit.values.clock import Clock, SystemClock
 from remit.values.events import Event, FactEvent, PassingEvent
 from remit.values.messages import ResultStatus
+from remit.values.spent import Spent
 from tests.docs import public
 from tests.docs.markdown import HEADING, read
 from tests.docs.tables import Rows, tables
@@ -40,7 +42,7 @@ Sections = Mapping[str, Rows]
 
 def app() -> Sections:
     addresses = re.findall(r"(?:memory|sqlite|postgresql):[^ ,]*", _refusal_of("none"))
-    starting = public.options(Starting)
+    starting, spending = public.options(Starting), public.options(Spending)
     return {
         "Options": public.parameters(remit.App.__init__),
         "Store addresses": public.named(addresses),
@@ -51,6 +53,7 @@ def app() -> Sections:
         "Clock": public.methods(Clock),
         "Properties": public.properties(remit.App),
         "Methods": public.methods(remit.App),
+        "SpendOptions": {name: spending[name] for name in SpendOptions.__optional_keys__},
         "StartOptions": {name: starting[name] for name in StartOptions.__optional_keys__},
         "Caller": public.fields(remit.Caller),
         "Difference": public.fields(Difference),
@@ -121,6 +124,7 @@ def runs() -> Sections:
         },
         "Turn": public.fields(remit.Turn),
         "Usage": public.fields(remit.Usage),
+        "Spent": public.fields(Spent),
         "Pending": public.fields(remit.Pending),
         "Question": public.fields(results.Question),
     }

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from remit import Agent, Budget
+from remit.models.protocol import Card
 from remit.models.request import ModelRequest
-from remit.testing.model import Call, Item, Say, ScriptedModel
+from remit.testing.model import FREE, Call, Item, Say, ScriptedModel
 from remit.tools.tool import Tool
 from remit.values.messages import AssistantMessage, ToolMessage, UserMessage
 from tests.journeys.clerk import clerk, cut_short
@@ -39,9 +40,11 @@ def done(request: ModelRequest) -> list[ToolMessage]:
     return [message for message in request.messages if isinstance(message, ToolMessage)]
 
 
-def long_lived(answer: Any) -> ScriptedModel:
+def long_lived(answer: Any, card: Card = FREE) -> ScriptedModel:
     """A model that answers by what it is asked, as often as it is."""
-    return cut_short([answer] * 200)
+    model = cut_short([answer] * 200)
+    model.card = card
+    return model
 
 
 def _seen(who: str, asked_of: list[str], request: ModelRequest) -> None:
@@ -49,7 +52,7 @@ def _seen(who: str, asked_of: list[str], request: ModelRequest) -> None:
     asked_of.append(f"{who}:{asked(request)}:{turn}")
 
 
-def office(world: World, asked_of: list[str]) -> Agent[Any, Any]:
+def office(world: World, asked_of: list[str], card: Card = FREE) -> Agent[Any, Any]:
     """A chief that lets two scouts work side by side, each with a lookup and a refund that needs
     a person, and then answers. `asked_of` notes every model call that is made."""
 
@@ -69,5 +72,5 @@ def office(world: World, asked_of: list[str]) -> Agent[Any, Any]:
             return Call("refund", order=order, amount=150)
         return Say(f"{order} {found[-1].text}")
 
-    inner = scout(long_lived(look), tools(world), grant={"payments:write"})
-    return chief(long_lived(lead), inner, grant={"payments:write"}, budget=Budget(turns=4))
+    inner = scout(long_lived(look, card), tools(world), grant={"payments:write"})
+    return chief(long_lived(lead, card), inner, grant={"payments:write"}, budget=Budget(turns=4))

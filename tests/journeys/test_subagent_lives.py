@@ -165,7 +165,7 @@ async def test_a_crash_inside_resumes_inside(
         try:
             run = await live(CrashStore(store, at=number, when=when), clock, world, seen, user)
         except BaseException as error:
-            if not _is_crash(error):
+            if not is_crash(error):
                 raise
             answers, begun = await answered(store, user), len(seen)
             clock.advance(60)
@@ -190,9 +190,9 @@ async def answered(store: Store, user: str) -> set[str]:
     return found
 
 
-def _is_crash(error: BaseException) -> bool:
+def is_crash(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
-        return all(_is_crash(inner) for inner in error.exceptions)
+        return all(is_crash(inner) for inner in error.exceptions)
     return isinstance(error, Crash | asyncio.CancelledError)
 
 

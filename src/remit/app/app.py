@@ -14,26 +14,25 @@ from typing import Any, Unpack
 from msgspec.structs import replace
 
 from remit.agent.agent import Agent
-from remit.agent.asking import check_caller, check_page
+from remit.agent.asking import check_page
 from remit.agent.parts import Content
 from remit.agent.plan import DepsFactory
 from remit.agent.toolbox import Inventory
 from remit.agent.toolbox import grant as check_grant
 from remit.agent.view import listed, view
-from remit.app import deciding, reading, retention
-from remit.app.asked import asked_of, format_of, sent_to
+from remit.app import deciding, reading, retention, spending
+from remit.app.asked import asked_of, format_of
 from remit.app.deploying import deployed
 from remit.app.forking import Fork
 from remit.app.house import DRAIN, House, Settings
 from remit.app.roster import Roster, key_of, thread_name
+from remit.app.spending import By, SpendOptions
 from remit.app.starting import Starting, StartOptions, begin
 from remit.flow.view import is_flow
 from remit.flow.view import view as flow_view
 from remit.flow.workflow import Workflow
-from remit.host.bus.memory import Passing
-from remit.host.readers import facts_of, follow, settled
+from remit.host.readers import facts_of, settled
 from remit.kernel.difference import Difference
-from remit.kernel.interrupt import Answer
 from remit.kernel.lease import LeaseTerms
 from remit.kernel.replay import replay
 from remit.store.connect import stored
@@ -41,13 +40,13 @@ from remit.store.payload import Payload
 from remit.store.protocol import Store
 from remit.store.records import Query, RunRow
 from remit.tools.abandoned import LeftBehind
-from remit.values import ids
 from remit.values.clock import Clock, SystemClock
-from remit.values.errors import ConfigError, RunNotFoundError, UserIdError
-from remit.values.events import DoneEvent, Event
-from remit.values.identity import Caller, is_id
+from remit.values.errors import ConfigError, RunNotFoundError
+from remit.values.events import Event
+from remit.values.identity import Caller
 from remit.values.messages import Message
 from remit.values.results import Run, Status
+from remit.values.spent import Spent
 
 
 class App:
@@ -299,17 +298,8 @@ class App:
         the run is deleted."""
         house = self._open()
         await self._row(run)
-        start, index = reading.position(after)
-        projector = reading.Projection(run)
-        async for item in follow(house.store, house.bus, run):
-            if isinstance(item, Passing):
-                yield item.event
-                continue
-            for event in projector.advance(item.seq, item.fact):
-                if (event.seq, event.index) > (start, index):
-                    yield event  # type: ignore[misc]  # each FactEvent is an Event
-                if isinstance(event, DoneEvent):
-                    return
+        async for event in reading.events(house, run, after):
+            yield event
 
     async def send(
         self, run: str, message: Any, *, by: Caller | None = None, id: str | None = None
@@ -319,16 +309,8 @@ class App:
         workflow. The same `id` again is the same message. Raises ConfigError, RunNotFoundError,
         RunEndedError.
         """
-        house = self._open()
-        if by is not None:
-            check_caller(by)
-        if id is not None and not is_id(id):
-            raise UserIdError(kind="message", value=id)
-        row = await self._row(run)
-        flow = is_flow(await facts_of(house.store, run))
-        value = sent_to(self._members.of(row.program), message, flow=flow)
-        sent = Answer(value=value, by=by, at=self._open().now())
-        await house.client.send(run, sent, id or ids.new("message"))
+        deciding.check_sent(by, id)
+        await deciding.send(self._open(), await self._row(run), message, by, id)
 
     async def history(
         self,
@@ -342,6 +324,25 @@ class App:
         house, found = self._open(), self._members.agent(agent)
         starting = Starting(user=user, tenant=tenant, thread=thread)
         return await reading.said(house.store, starting.thread_key(thread_name(found)) or "")
+
+    async def spend(self, by: By = (), **options: Unpack[SpendOptions]) -> list[Spent]:
+        """What model calls cost, by the ledger of the store: one sum for each group of `by`, which
+        are any of user, tenant, run, agent, model, purpose and day (of UTC), in their order; one
+        sum of all without. The options are those of `SpendOptions`. It holds what runs spent that
+        are deleted. Raises ConfigError and UserIdError."""
+        return await spending.spend(self._open(), spending.Spending(by=by, **options))
+
+    async def watch_spend(
+        self,
+        by: By = (),
+        *,
+        every: float = 1.0,
+        **options: Unpack[SpendOptions],
+    ) -> AsyncIterator[list[Spent]]:
+        """`spend`, and again each time that it has changed; looked at `every` so many seconds."""
+        asked = spending.Spending(by=by, **options)
+        async for found in spending.watch(self._open(), self._clock, asked, every):
+            yield found
 
     async def delete_before(self, when: datetime) -> int:
         """Delete the runs that ended before `when`, with their contents; how many there were.

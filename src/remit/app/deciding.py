@@ -7,15 +7,17 @@ from typing import Any
 
 from remit.agent.asking import check_caller
 from remit.agent.decisions import decisions
+from remit.app.asked import sent_to
 from remit.app.house import House
 from remit.app.reading import pending_calls
 from remit.flow.question import answers as checked
-from remit.flow.view import waiting
+from remit.flow.view import is_flow, waiting
 from remit.host.readers import facts_of
 from remit.kernel.interrupt import Answer
 from remit.store.records import RunRow
-from remit.values.errors import AlreadyDecidedError, NotPausedError
-from remit.values.identity import Caller
+from remit.values import ids
+from remit.values.errors import AlreadyDecidedError, NotPausedError, UserIdError
+from remit.values.identity import Caller, is_id
 from remit.values.results import Status
 
 
@@ -53,6 +55,22 @@ async def answer(house: House, row: RunRow, answers: Mapping[str, Any], by: Call
     check_caller(by)
     questions = waiting(await facts_of(house.store, row.id))
     return await _give(house, row.id, checked(row.id, questions, answers, row.status), by)
+
+
+def check_sent(by: Caller | None, id: str | None) -> None:
+    """Raise ConfigError and UserIdError for what no message can be sent by, or under."""
+    if by is not None:
+        check_caller(by)
+    if id is not None and not is_id(id):
+        raise UserIdError(kind="message", value=id)
+
+
+async def send(house: House, row: RunRow, message: Any, by: Caller | None, id: str | None) -> None:
+    """`App.send`, to the run of `row`."""
+    flow = is_flow(await facts_of(house.store, row.id))
+    value = sent_to(house.roster.of(row.program), message, flow=flow)
+    sent = Answer(value=value, by=by, at=house.now())
+    await house.client.send(row.id, sent, id or ids.new("message"))
 
 
 async def cancel(house: House, row: RunRow, reason: str | None, by: Caller | None) -> Status:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from remit.agent.projection import Projector
 from remit.agent.state import conversation, derive
+from remit.app.house import House
 from remit.flow.view import FlowProjector, is_flow, waiting
-from remit.host.readers import facts_of
+from remit.host.bus.memory import Passing
+from remit.host.readers import facts_of, follow
 from remit.kernel.facts import AnyFact, decode
 from remit.store.protocol import Store
 from remit.store.records import ENCODED_TEXT, RunRow
 from remit.values.errors import ConfigError, RunNotFoundError
-from remit.values.events import FactEvent
+from remit.values.events import DoneEvent, Event, FactEvent
 from remit.values.identity import is_id
 from remit.values.messages import Message
 from remit.values.results import Pending
@@ -34,6 +36,21 @@ class Projection:
             flow = is_flow([(seq, fact)])
             self._projector = FlowProjector(self._run) if flow else Projector(self._run)
         return self._projector.advance(seq, fact)
+
+
+async def events(house: House, run: str, after: int | str) -> AsyncIterator[Event]:
+    """`App.events`, of a run that is there."""
+    start, index = position(after)
+    projector = Projection(run)
+    async for item in follow(house.store, house.bus, run):
+        if isinstance(item, Passing):
+            yield item.event
+            continue
+        for event in projector.advance(item.seq, item.fact):
+            if (event.seq, event.index) > (start, index):
+                yield event  # type: ignore[misc]  # each FactEvent is an Event
+            if isinstance(event, DoneEvent):
+                return
 
 
 async def known_at(store: Store, row: RunRow) -> tuple[list[tuple[int, AnyFact]], set[str]] | None:
