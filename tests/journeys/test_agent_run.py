@@ -48,6 +48,29 @@ async def test_an_answer_is_given_back_with_all_that_led_to_it() -> None:
     assert model.requests[1].messages == result.messages[:3]
 
 
+async def test_a_report_that_contradicts_itself_is_clamped_marked_and_never_negative() -> None:
+    told = Usage(input_tokens=56_322, cache_read_tokens=72_960, output_tokens=-5)
+    model = ScriptedModel([Answer(Say("Done."), usage=told)], card=RATES)
+
+    result = await clerk(model).run("x")
+
+    assert result.usage == Usage(
+        input_tokens=56_322,
+        cache_read_tokens=56_322,
+        cost=Decimal("0.056322"),
+        estimated=True,
+    )
+
+
+async def test_what_a_model_says_that_it_cost_counts_for_nothing() -> None:
+    told = Usage(input_tokens=1_000, cost=Decimal("NaN"))
+    priced = ScriptedModel([Answer(Say("Done."), usage=told)], card=RATES)
+    unpriced = ScriptedModel([Answer(Say("Done."), usage=told)], card=Card())
+
+    assert (await clerk(priced).run("x")).usage.cost == Decimal("0.001")
+    assert (await clerk(unpriced).run("x")).usage.cost is None
+
+
 async def test_runs_have_ids_of_their_own() -> None:
     agent = clerk([Say("a"), Say("b")])
     assert (await agent.run("x")).run_id != (await agent.run("x")).run_id

@@ -23,7 +23,16 @@ from remit.values.exact import from_nano
 from remit.values.identity import Caller, is_id
 from remit.values.messages import UserMessage
 from remit.values.money import amount
-from remit.values.usage import Usage
+from remit.values.usage import Usage, sound
+
+COUNTS = (
+    "input_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "cache_write_long_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+)
 
 
 def test_ids_are_in_the_order_of_their_making() -> None:
@@ -112,7 +121,13 @@ def test_billionths_are_exact_and_as_short_as_they_can_be(nano: int) -> None:
 
 def test_usage_adds_up() -> None:
     one = Usage(input_tokens=10, cache_read_tokens=4, output_tokens=3, cost=Decimal("0.1"))
-    other = Usage(input_tokens=1, cache_write_tokens=1, reasoning_tokens=2, estimated=True)
+    other = Usage(
+        input_tokens=1,
+        cache_write_tokens=1,
+        cache_write_long_tokens=1,
+        reasoning_tokens=2,
+        estimated=True,
+    )
 
     both = one + other
 
@@ -120,6 +135,7 @@ def test_usage_adds_up() -> None:
         input_tokens=11,
         cache_read_tokens=4,
         cache_write_tokens=1,
+        cache_write_long_tokens=1,
         output_tokens=3,
         reasoning_tokens=2,
         cost=Decimal("0.1"),
@@ -128,6 +144,35 @@ def test_usage_adds_up() -> None:
     assert both.tokens == 14
     assert (one + one).cost == Decimal("0.2")
     assert (Usage() + Usage()).cost is None
+
+
+_counts = st.integers(-3, 12)
+
+
+@given(st.builds(Usage, **dict.fromkeys(COUNTS, _counts)))
+def test_a_report_is_left_alone_exactly_where_its_parts_fit_and_nothing_is_negative(
+    told: Usage,
+) -> None:
+    fits = (
+        all(getattr(told, name) >= 0 for name in COUNTS)
+        and told.cache_read_tokens + told.cache_write_tokens <= told.input_tokens
+        and told.cache_write_long_tokens <= told.cache_write_tokens
+        and told.reasoning_tokens <= told.output_tokens
+    )
+
+    found = sound(told)
+
+    assert (found is told) == fits
+    assert found.estimated == (not fits)
+    assert sound(found) is found
+
+
+def test_a_clamped_report_keeps_the_whole_and_takes_from_its_parts() -> None:
+    told = Usage(input_tokens=10, cache_read_tokens=8, cache_write_tokens=8, reasoning_tokens=4)
+
+    assert sound(told) == Usage(
+        input_tokens=10, cache_read_tokens=8, cache_write_tokens=2, estimated=True
+    )
 
 
 @pytest.mark.parametrize("value", ["a", "u_42", "a.b:c-d", "x" * 64])

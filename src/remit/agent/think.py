@@ -28,7 +28,7 @@ from remit.values.content import Call, Reasoning, Text
 from remit.values.errors import ConfigError, ProviderError, StepFailedError, StoreError
 from remit.values.events import ReasoningEvent, TextEvent
 from remit.values.messages import AssistantMessage
-from remit.values.usage import Usage
+from remit.values.usage import Usage, sound
 
 _SHOWN = frozenset({TextChunk, ReasoningChunk})
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -244,12 +244,12 @@ def _mark(run: ActiveRun) -> str:
 
 def _used(request: ModelRequest, assembly: Assembly, model: Model, cut: bool) -> Usage:
     """What the answer used. One that was cut has told no more than a part of it."""
-    told = assembly.usage
-    if told is not None and not cut:
+    if assembly.usage is None:
+        return _estimated(request, assembly, model)
+    told = sound(assembly.usage)
+    if not cut:
         return told
     estimate = _estimated(request, assembly, model)
-    if told is None:
-        return estimate
     return msgspec.structs.replace(
         told,
         input_tokens=max(told.input_tokens, estimate.input_tokens),
@@ -271,5 +271,6 @@ def _estimated(request: ModelRequest, assembly: Assembly, model: Model) -> Usage
 def _priced(usage: Usage, model: Model) -> Usage:
     pricing = model.card.pricing
     if pricing is None:
-        return usage
+        # What a model says that it cost is in nobody's declared unit.
+        return usage if usage.cost is None else msgspec.structs.replace(usage, cost=None)
     return msgspec.structs.replace(usage, cost=pricing.cost(usage))

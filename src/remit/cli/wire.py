@@ -77,6 +77,7 @@ def usage(used: Usage) -> dict[str, Any]:
         "input_tokens": used.input_tokens,
         "cache_read_tokens": used.cache_read_tokens,
         "cache_write_tokens": used.cache_write_tokens,
+        "cache_write_long_tokens": used.cache_write_long_tokens,
         "output_tokens": used.output_tokens,
         "reasoning_tokens": used.reasoning_tokens,
         "cost": None if used.cost is None else format(used.cost, "f"),

@@ -13,8 +13,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     """Tokens and cost of one or more model calls.
 
     `input_tokens` is all of the input; `cache_read_tokens` and `cache_write_tokens` are parts of
-    it. `output_tokens` is all of the output, `reasoning_tokens` a part of it. `cost` is in the
-    app's currency unit at its declared rates, None where no rates are declared.
+    it, and `cache_write_long_tokens` the part of the writes that is kept for longer than is usual
+    with their maker, such as an hour. `output_tokens` is all of the output, `reasoning_tokens` a
+    part of it. `cost` is in the app's currency unit at its declared rates, None where no rates are
+    declared. `estimated` marks what no report told, or one that contradicts itself.
     """
 
     input_tokens: int = 0
@@ -24,6 +26,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     reasoning_tokens: int = 0
     cost: Decimal | None = None
     estimated: bool = False
+    cache_write_long_tokens: int = 0
 
     @property
     def tokens(self) -> int:
@@ -39,7 +42,33 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             cost=_sum(self.cost, other.cost),
             estimated=self.estimated or other.estimated,
+            cache_write_long_tokens=self.cache_write_long_tokens + other.cache_write_long_tokens,
         )
+
+
+def sound(told: Usage) -> Usage:
+    """`told`, if no part of it exceeds its whole and nothing is negative; else clamped so that this
+    holds, and marked as estimated. Cached reads come before cached writes."""
+    whole, read, written = told.input_tokens, told.cache_read_tokens, told.cache_write_tokens
+    long, made, reasoning = told.cache_write_long_tokens, told.output_tokens, told.reasoning_tokens
+    if read >= 0 <= long <= written <= whole - read and 0 <= reasoning <= made:
+        return told
+    read = _within(read, whole)
+    written = _within(written, whole - read)
+    return Usage(
+        input_tokens=max(whole, 0),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        cache_write_long_tokens=_within(long, written),
+        output_tokens=max(made, 0),
+        reasoning_tokens=_within(reasoning, made),
+        cost=told.cost,
+        estimated=True,
+    )
+
+
+def _within(part: int, whole: int) -> int:
+    return max(0, min(part, whole))
 
 
 def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:

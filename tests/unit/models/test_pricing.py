@@ -16,6 +16,7 @@ from remit.errors import ConfigError
 from remit.values import codec
 
 SONNET = Pricing(input=3, output=15, cached_input="0.3", cache_write="3.75")
+HOURS = Pricing(input=3, output=15, cached_input="0.3", cache_write="3.75", cache_write_long=6)
 tokens = st.integers(min_value=-5, max_value=10**9)
 
 
@@ -48,19 +49,36 @@ def test_cached_reads_come_first_where_reads_and_writes_exceed_the_input() -> No
     assert SONNET.cost(usage) == SONNET.cost(exact)
 
 
-@given(tokens, tokens, tokens, tokens, tokens)
+@given(tokens, tokens, tokens, tokens, tokens, tokens)
 def test_no_report_costs_less_than_nothing_or_more_than_its_dearest_rate(
-    input: int, read: int, written: int, output: int, reasoning: int
+    input: int, read: int, written: int, long: int, output: int, reasoning: int
 ) -> None:
     usage = Usage(
         input_tokens=input,
         cache_read_tokens=read,
         cache_write_tokens=written,
+        cache_write_long_tokens=long,
         output_tokens=output,
         reasoning_tokens=reasoning,
     )
-    most = (max(input, 0) * Decimal("3.75") + max(output, 0) * 15) / 1_000_000
-    assert 0 <= SONNET.cost(usage) <= most + Decimal("1e-9")
+    most = (max(input, 0) * Decimal("6") + max(output, 0) * 15) / 1_000_000
+    assert 0 <= HOURS.cost(usage) <= most + Decimal("1e-9")
+
+
+def test_what_is_kept_long_is_a_part_of_what_is_written_and_has_a_rate_of_its_own() -> None:
+    usage = Usage(input_tokens=1_000, cache_write_tokens=900, cache_write_long_tokens=200)
+    assert HOURS.cost(usage) == Decimal("0.0041250")  # 100 at 3, 700 at 3.75, 200 at 6
+
+
+def test_what_is_kept_long_costs_what_writes_do_where_it_has_no_rate() -> None:
+    usage = Usage(input_tokens=1_000, cache_write_tokens=900, cache_write_long_tokens=200)
+    assert SONNET.cost(usage) == SONNET.cost(Usage(input_tokens=1_000, cache_write_tokens=900))
+
+
+def test_more_kept_long_than_was_written_is_clamped() -> None:
+    usage = Usage(input_tokens=1_000, cache_write_tokens=100, cache_write_long_tokens=900)
+    exact = Usage(input_tokens=1_000, cache_write_tokens=100, cache_write_long_tokens=100)
+    assert HOURS.cost(usage) == HOURS.cost(exact)
 
 
 def test_reasoning_costs_nothing_of_its_own() -> None:
@@ -77,6 +95,9 @@ def test_a_missing_rate_is_the_plain_one() -> None:
 def test_a_rate_of_nothing_is_no_missing_rate() -> None:
     free = Pricing(input=3, output=15, cached_input=0)
     assert free.cost(Usage(input_tokens=100, cache_read_tokens=100)) == 0
+    kept = Pricing(input=3, output=15, cache_write=4, cache_write_long=0)
+    written = Usage(input_tokens=100, cache_write_tokens=100, cache_write_long_tokens=100)
+    assert kept.cost(written) == 0
 
 
 def test_a_cost_is_rounded_once_and_upward() -> None:
@@ -115,6 +136,13 @@ def test_a_cost_reads_like_money() -> None:
 def test_a_rate_that_is_no_amount_is_refused(rate: Any) -> None:
     with pytest.raises(ConfigError, match=r"Pricing\.input"):
         Pricing(input=rate, output=1)
+
+
+@pytest.mark.parametrize("name", ["output", "cached_input", "cache_write", "cache_write_long"])
+def test_each_rate_is_checked_under_its_name(name: str) -> None:
+    rates: dict[str, Any] = {"input": 1, "output": 1, name: math.nan}
+    with pytest.raises(ConfigError, match=rf"Pricing\.{name} "):
+        Pricing(**rates)
 
 
 def test_a_float_rate_means_the_digits_that_were_written() -> None:
