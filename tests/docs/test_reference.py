@@ -22,6 +22,7 @@ from remit.cli import commands, status
 from remit.flow.workflow import workflow
 from remit.kernel.difference import Difference
 from remit.models.openai_chat import OpenAIChat
+from remit.models.prices import Suggestion
 from remit.store import payload
 from remit.store.connect import connect
 from remit.tools.abandoned import LeftBehind
@@ -79,6 +80,8 @@ def agent() -> Sections:
         "Methods of Catalogue": public.methods(remit.Catalogue),
         "Card": public.options(remit.Card),
         "Pricing": public.options(remit.Pricing),
+        "Suggested prices": public.fields(Suggestion),
+        "Methods of a suggestion": public.methods(Suggestion),
         "OpenAIChat": public.options(OpenAIChat),
         "Model": {**public.properties(remit.Model), **public.methods(remit.Model)},
         "ModelRequest": public.fields(remit.ModelRequest),

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from remit.cli import address, keeping, runs
+from remit.cli import address, keeping, prices, runs
 from remit.cli.loops import go
 from remit.cli.options import By, Command, Json, OfApp, RunId, Store
 from remit.cli.runs import Which
@@ -98,6 +98,7 @@ def _app(markup: Any) -> typer.Typer:
     for name, function in commands.items():
         group.command(name)(function)
     app.add_typer(group, name="runs")
+    app.add_typer(prices.group(markup), name="prices")
     return app
 
 
