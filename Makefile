@@ -66,7 +66,7 @@ fix: $(READY) ## Format the code and mend what ruff can mend
 
 lock: ## Resolve requirements/*.lock anew (LOCK_FLAGS=--upgrade takes newer versions)
 	@test -x $(LOCK_VENV)/bin/uv || { $(PYTHON) -m venv --clear $(LOCK_VENV) && $(LOCK_VENV)/bin/python -m pip install -qq uv; }
-	$(COMPILE) pyproject.toml requirements/dev.in --all-extras --output-file requirements/dev.lock
+	$(COMPILE) pyproject.toml requirements/dev.in --extra all --output-file requirements/dev.lock
 	$(COMPILE) requirements/local.in --no-deps --output-file requirements/local.lock
 
 clean: ## Remove the environments, the caches and what was built

@@ -21,6 +21,7 @@ from remit.app.starting import Starting, StartOptions
 from remit.cli import commands, status
 from remit.flow.workflow import workflow
 from remit.kernel.difference import Difference
+from remit.models.local import LocalModel
 from remit.models.openai_chat import OpenAIChat
 from remit.models.prices import Suggestion
 from remit.store import payload
@@ -83,6 +84,8 @@ def agent() -> Sections:
         "Suggested prices": public.fields(Suggestion),
         "Methods of a suggestion": public.methods(Suggestion),
         "OpenAIChat": public.options(OpenAIChat),
+        "LocalModel": public.options(LocalModel),
+        "Methods of LocalModel": public.methods(LocalModel),
         "Model": {**public.properties(remit.Model), **public.methods(remit.Model)},
         "ModelRequest": public.fields(remit.ModelRequest),
         "Inventory": public.fields(Inventory),

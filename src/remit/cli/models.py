@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from remit.models.catalogue import Catalogue, check_name
+from remit.models.local import LocalModel
 from remit.models.openai_chat import OpenAIChat
 from remit.models.pricing import Pricing
 from remit.models.protocol import Card, Model
@@ -56,10 +57,10 @@ def wanted(
 async def ready(wanted: Wanted) -> Model:
     """The model, with its package loaded and its key at hand.
 
-    Raises ConfigError for an unknown one, a bad price, a missing package and a missing key.
+    Raises ConfigError for an unknown one, a bad price, and a missing package, key or file.
     """
     model = named(wanted)
-    if isinstance(model, OpenAIChat):
+    if isinstance(model, OpenAIChat | LocalModel):
         await model.prepare()
     return model
 

@@ -21,11 +21,11 @@ class Catalogue:
     `providers` adds prefixes of the app's own, or takes the place of one that remit has:
 
     ```python no-run: shows the shape
-    def local(name: str, card: Card) -> Model:
-        return OpenAIChat(name, provider="local", base_url="http://127.0.0.1:8080/v1", card=card)
+    def house(name: str, card: Card) -> Model:
+        return OpenAIChat(name, provider="house", base_url="http://127.0.0.1:8080/v1", card=card)
 
 
-    catalogue = Catalogue(providers={"local": local})  # Agent(model="local:smollm2", …)
+    catalogue = Catalogue(providers={"house": house})  # Agent(model="house:smollm2", …)
     ```
     """
 
@@ -40,7 +40,11 @@ class Catalogue:
             check_name(name)
             if not isinstance(card, Card):
                 raise ConfigError(f"the catalogue needs a Card for {name!r}, not {card!r}")
-        self._providers: dict[str, Provider] = {"openai": _openai, **(providers or {})}
+        self._providers: dict[str, Provider] = {
+            "local": _local,
+            "openai": _openai,
+            **(providers or {}),
+        }
         for prefix, provider in self._providers.items():
             _check_provider(prefix, provider)
         self._models: dict[str, Model] = {}
@@ -93,3 +97,9 @@ def _openai(name: str, card: Card) -> Model:
     from remit.models.openai_chat import OpenAIChat
 
     return OpenAIChat(name, card=card)
+
+
+def _local(name: str, card: Card) -> Model:
+    from remit.models.local import LocalModel
+
+    return LocalModel(path=name, card=card)

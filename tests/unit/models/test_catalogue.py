@@ -59,9 +59,9 @@ def test_a_provider_of_ones_own_may_stand_for_one_of_remits() -> None:
 
 
 def test_an_unknown_provider_is_told_what_there_is() -> None:
-    catalogue = Catalogue(providers={"local": lambda name, card: OpenAIChat(name)})
+    catalogue = Catalogue(providers={"house": lambda name, card: OpenAIChat(name)})
 
-    with pytest.raises(ConfigError, match=r"'groq:x'; there is: local:…, openai:…"):
+    with pytest.raises(ConfigError, match=r"'groq:x'; there is: .*house:…, local:…, openai:…"):
         catalogue.model("groq:x")
 
 

@@ -7,9 +7,17 @@ from typing import Any
 
 from remit.agent.agent import Agent
 from remit.cli.doctor.finding import Finding
+from remit.models.local import LocalModel
+from remit.models.local.model import EXTRA, PACKAGE, check_file
 from remit.models.openai_chat import OpenAIChat
 from remit.models.pricing import Pricing
 from remit.values.errors import ConfigError
+
+_PACKAGES: tuple[tuple[type, str, str], ...] = (
+    (OpenAIChat, "openai", "openai"),
+    (LocalModel, PACKAGE, EXTRA),
+)
+"""What the models of each kind need, and the extra that brings it."""
 
 
 def agents(found: Iterable[Agent[Any, Any]], installed: Callable[[str], bool]) -> Iterator[Finding]:
@@ -48,13 +56,25 @@ def model(agent: Agent[Any, Any], installed: Callable[[str], bool]) -> Iterator[
             str(error),
         )
         return
-    if isinstance(made, OpenAIChat) and not installed("openai"):
-        yield Finding(
-            "error",
-            "package-missing",
-            f"the model {made.name} of agent {agent.name} needs the package openai",
-            "pip install 'remit[openai]'",
-        )
+    for kind, package, extra in _PACKAGES:
+        if isinstance(made, kind) and not installed(package):
+            yield Finding(
+                "error",
+                "package-missing",
+                f"the model {made.name} of agent {agent.name} needs the package {package}",
+                f"pip install 'remit[{extra}]'",
+            )
+    if isinstance(made, LocalModel):
+        yield from _file(agent, made)
+
+
+def _file(agent: Agent[Any, Any], model: LocalModel) -> Iterator[Finding]:
+    try:
+        check_file(model.file)
+    except ConfigError as error:
+        problem, _, mend = str(error).partition(": ")
+        told = f"the model {model.name} of agent {agent.name} cannot run: {problem}"
+        yield Finding("error", "model-file", told, mend)
 
 
 def _undeclared(pricing: Pricing) -> Iterator[str]:

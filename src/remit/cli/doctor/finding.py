@@ -25,6 +25,7 @@ Name = Literal[
     "orphan-runs",
     "overdue-runs",
     "package-missing",
+    "model-file",
     "postgres-too-old",
     "privileges-missing",
     "python-untested",

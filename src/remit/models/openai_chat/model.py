@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from remit.models.openai_chat.clients import asking, clients
 from remit.models.openai_chat.dialect import Dialect
 from remit.models.openai_chat.pieces import Reader
 from remit.models.protocol import Card
-from remit.models.request import CallChunk, Chunk, ModelRequest, StopChunk, TextChunk
+from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
 from remit.models.wire.events import Unreadable
 from remit.models.wire.exchange import Exchange
@@ -84,7 +84,7 @@ class OpenAIChat:
         client = await self._clients.open()
         asked = self.body(request)
         reader = Reader((tool.name for tool in request.tools), asked)
-        held = _Held() if self.tools == "json" and request.tools else None
+        held = reply.Held() if self.tools == "json" and request.tools else None
         async with asking(client, asked, self.timeout) as source:
             ended = False
             while not ended:
@@ -107,30 +107,6 @@ class OpenAIChat:
             dialect=self.dialect,
             options=self.options,
         )
-
-
-class _Held:
-    """A reply's text, kept back until it is whole."""
-
-    def __init__(self) -> None:
-        self._texts: list[str] = []
-
-    def keep(self, chunks: list[Chunk]) -> Iterator[Chunk]:
-        """`chunks` without their text."""
-        for chunk in chunks:
-            if isinstance(chunk, TextChunk):
-                self._texts.append(chunk.text)
-            else:
-                yield chunk
-
-    def tell(self, reader: Reader, request: ModelRequest) -> Iterator[Chunk]:
-        """What the text was, and the rest of the answer."""
-        text = "".join(self._texts)
-        told = list(reply.read(text, (tool.name for tool in request.tools)))
-        yield from told
-        for chunk in reader.close():
-            called = chunk == StopChunk("end") and any(isinstance(c, CallChunk) for c in told)
-            yield StopChunk("calls") if called else chunk
 
 
 async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:

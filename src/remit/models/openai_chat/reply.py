@@ -16,7 +16,8 @@ from typing import Any
 from remit.models.openai_chat.body import as_json, clean, opening, plain
 from remit.models.openai_chat.dialect import Dialect
 from remit.models.openai_chat.history import Said, mended
-from remit.models.request import CallChunk, Chunk, ModelRequest, TextChunk, ToolSpec
+from remit.models.openai_chat.pieces import Reader
+from remit.models.request import CallChunk, Chunk, ModelRequest, StopChunk, TextChunk, ToolSpec
 from remit.values.errors import ConfigError
 
 _RULE = (
@@ -68,6 +69,30 @@ def read(text: str, tools: Iterable[str]) -> Iterator[Chunk]:
         yield TextChunk(reply["answer"])
     else:
         yield TextChunk(text)
+
+
+class Held:
+    """A reply's text, kept back until it is whole."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def keep(self, chunks: list[Chunk]) -> Iterator[Chunk]:
+        """`chunks` without their text."""
+        for chunk in chunks:
+            if isinstance(chunk, TextChunk):
+                self._texts.append(chunk.text)
+            else:
+                yield chunk
+
+    def tell(self, reader: Reader, request: ModelRequest) -> Iterator[Chunk]:
+        """What the text was, and the rest of the answer."""
+        text = "".join(self._texts)
+        told = list(read(text, (tool.name for tool in request.tools)))
+        yield from told
+        for chunk in reader.close():
+            called = chunk == StopChunk("end") and any(isinstance(c, CallChunk) for c in told)
+            yield StopChunk("calls") if called else chunk
 
 
 def reply_schema(tools: Iterable[ToolSpec]) -> dict[str, Any]:

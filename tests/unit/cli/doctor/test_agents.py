@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,6 +65,17 @@ def test_a_model_whose_package_is_missing_is_found() -> None:
 
     assert (level, name) == ("error", "package-missing")
     assert "openai:gpt-5.1" in what
+    assert found(desk) == []
+
+
+def test_a_local_model_whose_package_or_file_is_missing_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    desk: Agent[Any, Any] = Agent(name="desk", model=f"local:{path}", budget=Budget(turns=1))
+
+    names = [name for _, name, _ in found(desk, missing="xllamacpp")]
+    path.write_bytes(b"GGUF and more")
+
+    assert names == ["package-missing", "model-file"]
     assert found(desk) == []
 
 
