@@ -21,6 +21,7 @@ from remit.app.starting import Starting, StartOptions
 from remit.cli import commands, status
 from remit.flow.workflow import workflow
 from remit.kernel.difference import Difference
+from remit.models.bridge import Bridge
 from remit.models.local import LocalModel
 from remit.models.openai_chat import OpenAIChat
 from remit.models.prices import Suggestion
@@ -86,6 +87,8 @@ def agent() -> Sections:
         "OpenAIChat": public.options(OpenAIChat),
         "LocalModel": public.options(LocalModel),
         "Methods of LocalModel": public.methods(LocalModel),
+        "Bridge": public.options(Bridge),
+        "Methods of Bridge": public.methods(Bridge),
         "Model": {**public.properties(remit.Model), **public.methods(remit.Model)},
         "ModelRequest": public.fields(remit.ModelRequest),
         "Inventory": public.fields(Inventory),

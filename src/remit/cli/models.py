@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from remit.models.bridge import Bridge
 from remit.models.catalogue import Catalogue, check_name
 from remit.models.local import LocalModel
 from remit.models.openai_chat import OpenAIChat
@@ -60,7 +61,7 @@ async def ready(wanted: Wanted) -> Model:
     Raises ConfigError for an unknown one, a bad price, and a missing package, key or file.
     """
     model = named(wanted)
-    if isinstance(model, OpenAIChat | LocalModel):
+    if isinstance(model, OpenAIChat | LocalModel | Bridge):
         await model.prepare()
     return model
 

@@ -41,6 +41,7 @@ class Catalogue:
             if not isinstance(card, Card):
                 raise ConfigError(f"the catalogue needs a Card for {name!r}, not {card!r}")
         self._providers: dict[str, Provider] = {
+            "bridge": _bridge,
             "local": _local,
             "openai": _openai,
             **(providers or {}),
@@ -103,3 +104,9 @@ def _local(name: str, card: Card) -> Model:
     from remit.models.local import LocalModel
 
     return LocalModel(path=name, card=card)
+
+
+def _bridge(name: str, card: Card) -> Model:
+    from remit.models.bridge import Bridge
+
+    return Bridge(name, card=card)

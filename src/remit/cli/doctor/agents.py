@@ -7,15 +7,17 @@ from typing import Any
 
 from remit.agent.agent import Agent
 from remit.cli.doctor.finding import Finding
+from remit.models.bridge import Bridge
 from remit.models.local import LocalModel
-from remit.models.local.model import EXTRA, PACKAGE, check_file
+from remit.models.local.model import check_file
 from remit.models.openai_chat import OpenAIChat
 from remit.models.pricing import Pricing
 from remit.values.errors import ConfigError
 
 _PACKAGES: tuple[tuple[type, str, str], ...] = (
     (OpenAIChat, "openai", "openai"),
-    (LocalModel, PACKAGE, EXTRA),
+    (LocalModel, "xllamacpp", "local"),
+    (Bridge, "pydantic_ai", "bridge"),
 )
 """What the models of each kind need, and the extra that brings it."""
 

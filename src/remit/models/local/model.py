@@ -22,7 +22,6 @@ from remit.models.wire.clients import sdk
 from remit.models.wire.failures import provider_error
 from remit.values.errors import ConfigError, ConnectionFailedError
 
-PACKAGE, EXTRA = "xllamacpp", "local"
 _WINDOW = 8_192
 _FREE = Pricing(input=0, output=0)
 _KEPT_PROMPTS_MIB = 256
@@ -132,7 +131,7 @@ class _Load:
 
     def __call__(self) -> Any:
         check_file(self.file)
-        llama = sdk(PACKAGE, EXTRA, "a GGUF file")
+        llama = sdk("xllamacpp", "local", "a GGUF file")
         given = llama.CommonParams()
         given.model.path = str(self.file)
         given.n_ctx, given.n_parallel = self.window * self.parallel, self.parallel
