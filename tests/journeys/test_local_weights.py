@@ -88,6 +88,19 @@ async def test_a_reply_is_held_to_be_a_call_that_fits_its_tool_or_an_answer(
     assert chunks[-1] == StopChunk("calls")
 
 
+async def test_a_model_that_must_call_a_tool_does_and_one_that_may_not_answers(
+    model: LocalModel,
+) -> None:
+    request = structs.replace(COUNT, tools=(FIND,), max_output=80)
+    kinds = {}
+    for choice in ("required", "none"):
+        asked = structs.replace(request, tool_choice=choice)
+        chunks = [chunk async for chunk in model.stream(asked)]
+        kinds[choice] = {type(each) for each in chunks} & {CallChunk, TextChunk}
+
+    assert kinds == {"required": {CallChunk}, "none": {TextChunk}}
+
+
 async def test_text_streams_in_pieces_and_tells_what_it_used(model: LocalModel) -> None:
     chunks = [chunk async for chunk in model.stream(COUNT)]
 

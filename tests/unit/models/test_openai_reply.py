@@ -148,6 +148,29 @@ def test_the_schema_takes_calls_and_answers_and_nothing_else() -> None:
     assert [reply for reply in good + bad if checker.is_valid(reply)] == good
 
 
+@pytest.mark.parametrize(
+    ("choice", "fits"),
+    [
+        ("auto", [True, True, True]),
+        ("required", [True, True, False]),
+        ("find_order", [True, False, False]),
+        ("none", [False, False, True]),
+        ("nobody", [False, False, True]),
+    ],
+)
+def test_the_schema_takes_what_a_request_leaves_open(choice: str, fits: list[bool]) -> None:
+    request = asked(tools=(ORDER, tool("close")), tool_choice=choice)
+    sent = OpenAIChat("m", tools="json").body(request)
+    schema = jsonschema.Draft202012Validator(sent["response_format"]["json_schema"]["schema"])
+    replies: list[dict[str, Any]] = [
+        json.loads(CALL),
+        {"tool": "close", "arguments": {}},
+        {"answer": "Done."},
+    ]
+
+    assert [schema.is_valid(reply) for reply in replies] == fits
+
+
 def test_definitions_of_two_tools_do_not_meet() -> None:
     def of(kind: str) -> dict[str, Any]:
         node = {

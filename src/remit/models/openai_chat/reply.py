@@ -41,7 +41,7 @@ def build(
     if request.tools:
         described = "\n".join(_describe(tool) for tool in request.tools)
         instructions = f"{instructions}\n\n{_RULE}\n\n{described}".strip()
-        schema = {"name": "reply", "schema": reply_schema(request.tools)}
+        schema = {"name": "reply", "schema": reply_schema(request.tools, request.tool_choice)}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
     told = _told(request, maker)
     body["messages"] = [
@@ -95,11 +95,14 @@ class Held:
             yield StopChunk("calls") if called else chunk
 
 
-def reply_schema(tools: Iterable[ToolSpec]) -> dict[str, Any]:
-    """What a reply may be: a call of one of `tools`, or an answer."""
+def reply_schema(tools: Iterable[ToolSpec], choice: str = "auto") -> dict[str, Any]:
+    """What a reply may be: a call of one of `tools`, or an answer; less where `choice`, that of a
+    request, says so."""
     definitions: dict[str, Any] = {}
-    kinds = [_object_of(tool=_call_name(t), arguments=_arguments(t, definitions)) for t in tools]
-    kinds.append(_object_of(answer={"type": "string"}))
+    may = [t for t in tools if choice in ("auto", "required", t.name)]
+    kinds = [_object_of(tool=_call_name(t), arguments=_arguments(t, definitions)) for t in may]
+    if choice in ("auto", "none") or not kinds:
+        kinds.append(_object_of(answer={"type": "string"}))
     return {"anyOf": kinds} | ({"$defs": definitions} if definitions else {})
 
 
