@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -118,6 +121,28 @@ async def test_who_stops_listening_frees_the_model_for_the_next(model: LocalMode
 
     async with asyncio.timeout(10):
         assert [chunk async for chunk in model.stream(COUNT)]
+
+
+async def test_nobody_without_the_key_is_answered_on_loopback() -> None:
+    pytest.importorskip("xllamacpp", reason=f"no llama.cpp here: {INSTALL}")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    model = LocalModel(
+        path=weights(),
+        threads=1,
+        card=Card(window=512),
+        configure=lambda given: setattr(given, "port", port),
+    )
+    await model.prepare()
+    asked = urllib.request.Request(f"http://127.0.0.1:{port}/v1/chat/completions", data=b"{}")
+
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        await asyncio.to_thread(urllib.request.urlopen, asked)
+
+    assert refused.value.code == 401
+    refused.value.close()
+    model.close()
 
 
 async def test_a_request_longer_than_the_window_is_refused(model: LocalModel) -> None:

@@ -133,7 +133,7 @@ class _Load:
         check_file(self.file)
         llama = sdk("xllamacpp", "local", "a GGUF file")
         given = llama.CommonParams()
-        given.model.path = str(self.file)
+        given.model.path, given.model_alias = str(self.file), {self.file.stem}
         given.n_ctx, given.n_parallel = self.window * self.parallel, self.parallel
         given.cache_ram_mib = _KEPT_PROMPTS_MIB
         given.verbosity, given.ui, given.offline = 0, False, True
