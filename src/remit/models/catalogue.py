@@ -44,6 +44,7 @@ class Catalogue:
             "bridge": _bridge,
             "local": _local,
             "openai": _openai,
+            "openai-responses": _openai_responses,
             **(providers or {}),
         }
         for prefix, provider in self._providers.items():
@@ -110,3 +111,9 @@ def _bridge(name: str, card: Card) -> Model:
     from remit.models.bridge import Bridge
 
     return Bridge(name, card=card)
+
+
+def _openai_responses(name: str, card: Card) -> Model:
+    from remit.models.openai_responses import OpenAIResponses
+
+    return OpenAIResponses(name, card=card)

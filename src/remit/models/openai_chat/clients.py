@@ -16,9 +16,16 @@ _CONNECT_SECONDS = 10.0
 _NO_KEY = "none"
 
 
-def clients(own: Any | None, base_url: str | None, api_key: str | None, seconds: float) -> Clients:
-    """The clients of one model; `seconds` may pass without a piece of an answer."""
-    return Clients(own, partial(_make, own, base_url, api_key, seconds))
+def clients(
+    own: Any | None,
+    base_url: str | None,
+    api_key: str | None,
+    seconds: float,
+    asker: str = "OpenAIChat",
+) -> Clients:
+    """The clients of one model of the class `asker`; `seconds` may pass without a piece of an
+    answer."""
+    return Clients(own, partial(_make, own, base_url, api_key, seconds, asker))
 
 
 def asking(
@@ -45,22 +52,24 @@ def errors(openai: Any) -> Errors:
     )
 
 
-def _make(own: Any | None, base_url: str | None, api_key: str | None, seconds: float) -> Any:
+def _make(
+    own: Any | None, base_url: str | None, api_key: str | None, seconds: float, asker: str
+) -> Any:
     openai = sdk("openai", "openai", "OpenAI and of compatible servers")
     if own is not None:
         return own.with_options(max_retries=0)
     return openai.AsyncOpenAI(
-        api_key=_key(base_url, api_key),
+        api_key=_key(base_url, api_key, asker),
         base_url=base_url,
         max_retries=0,
         timeout=openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
     )
 
 
-def _key(base_url: str | None, api_key: str | None) -> str:
+def _key(base_url: str | None, api_key: str | None, asker: str) -> str:
     key = checked_key(api_key, "OPENAI_API_KEY", "OpenAI")
     if not key and not (base_url or os.environ.get("OPENAI_BASE_URL")):
         raise ConfigError(
-            "no key for OpenAI: set OPENAI_API_KEY, or give OpenAIChat(…) api_key= or client="
+            f"no key for OpenAI: set OPENAI_API_KEY, or give {asker}(…) api_key= or client="
         )
     return key or _NO_KEY

@@ -1,0 +1,204 @@
+"""A model behind OpenAI's Responses, or another server that speaks them."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from remit.models.openai_chat.clients import clients
+from remit.models.openai_responses import body
+from remit.models.openai_responses.reading import Reader
+from remit.models.openai_responses.sending import Sending
+from remit.models.protocol import Card
+from remit.models.request import Chunk, ModelRequest
+from remit.models.wire.clients import Clients
+from remit.models.wire.events import Unreadable
+from remit.models.wire.exchange import Exchange
+from remit.models.wire.failures import provider_error
+from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
+
+_OURS = ("model", "input", "instructions", "stream", "tools", "tool_choice", "max_output_tokens")
+_STORED = ("store", "include", "previous_response_id", "conversation", "background")
+"""Fields that leave the conversation with the server."""
+_THEIRS = ("prompt", "context_management", "max_tool_calls")
+"""Fields that have a server bring along tools and words of its own."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OpenAIResponses:
+    """A model that is asked through the official `openai` package (`pip install remit[openai]`).
+
+    `model` is its name on the server, `provider:model` its name in records. With a `base_url`
+    another server is asked that speaks Responses. The key is `api_key`, else OPENAI_API_KEY,
+    which is read at the first call; a server with a `base_url` may need none. `client` is an
+    `openai.AsyncOpenAI` of the caller's own, for Azure, proxies and certificates; it is used
+    without retries, and the caller closes it.
+
+    Nothing is stored on the server: what it keeps of its reasoning comes encrypted, and goes back
+    to it as it came. `reasons=False` is for models that do not reason, some of which refuse to be
+    asked for that. `effort` and `summary` are those of its reasoning, in the server's words.
+    `item_ids=False` is for servers that look for whatever has an id, and find nothing.
+
+    `timeout` is how many seconds may pass without a piece of the answer; signs of life count for
+    nothing. `options` are further fields of the request, like `{"service_tier": "flex"}`.
+
+    Raises ConfigError for options that contradict each other.
+    """
+
+    model: str = field(kw_only=False)
+    provider: str = "openai-responses"
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    client: Any | None = field(default=None, repr=False)
+    card: Card = field(default_factory=Card)
+    reasons: bool = True
+    effort: str | None = None
+    summary: str | None = None
+    item_ids: bool = True
+    timeout: float = 300.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    _clients: Clients = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check(self)
+        object.__setattr__(self, "model", self.model.removeprefix(f"{self.provider}:"))
+        made = clients(self.client, self.base_url, self.api_key, self.timeout, "OpenAIResponses")
+        object.__setattr__(self, "_clients", made)
+
+    @property
+    def name(self) -> str:
+        """`provider:model`, as it stands in records."""
+        return f"{self.provider}:{self.model}"
+
+    async def prepare(self) -> None:
+        """Load the package and read the key now, and not at the first call.
+
+        Raises ConfigError where one is missing.
+        """
+        await self._clients.open()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        """The answer's pieces, as they come.
+
+        Raises ConfigError before the call where the package or a key is missing, ProviderError
+        for what the server refuses or reports, ConnectionFailedError for a server that cannot
+        be reached, falls silent or is cut off. What the server may charge for a call that failed
+        stands in the error's `usage`, estimated unless the server told; None where it is nothing.
+        """
+        client = await self._clients.open()
+        asked = self.body(request)
+        reader = Reader((tool.name for tool in request.tools), asked)
+        sending = Sending(client, asked, self.timeout)
+        try:
+            async with sending.open() as source:
+                sending.source = source
+                ended = False
+                while not ended:
+                    chunks, ended = await _listen(source, reader, self.timeout)
+                    for chunk in chunks:
+                        yield chunk
+                _check_whole(source, reader)
+                for chunk in reader.close():
+                    yield chunk
+                await source.drain()
+        except (ProviderError, ConnectionFailedError) as error:
+            error.usage = reader.used if sending.may_cost else None
+            raise
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The body of the HTTP request that asks `request`."""
+        thinking = {"effort": self.effort, "summary": self.summary}
+        told = {name: value for name, value in thinking.items() if value is not None}
+        return body.build(
+            request,
+            model=self.model,
+            maker=self.name,
+            reasons=self.reasons,
+            ids=self.item_ids,
+            options={**({"reasoning": told} if told else {}), **self.options},
+        )
+
+
+async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:
+    """Wait until the answer moves on; what came, and whether that was the last of it."""
+    if source.refusal is not None:
+        reader.error = source.refusal.body or {"message": "it gave no reason"}
+        return [], True
+    before, taken = reader.moved, list[Chunk]()
+    try:
+        async with asyncio.timeout(seconds):
+            while reader.moved == before and reader.error is None:
+                event = await source.next()
+                if event is None:
+                    return taken, True
+                taken += reader.take(event)
+    except Unreadable as error:
+        broken: Exception = ProviderError(status=200, message=f"the answer holds {error}")
+    except TimeoutError:
+        broken = ConnectionFailedError(reason=f"nothing came for {seconds:g} seconds")
+    except ConnectionFailedError as error:
+        broken = error
+    else:
+        return taken, reader.error is not None or reader.finish is not None
+    raise broken
+
+
+def _check_whole(source: Exchange, reader: Reader) -> None:
+    """Raise unless the answer came to its end."""
+    if reader.error is not None:
+        status = source.refusal.status if source.refusal else 200
+        raise provider_error(
+            reader.error, status=status, headers=source.headers, secret=source.secret
+        )
+    if reader.finish is not None:
+        return
+    if source.any and not reader.moved:
+        raise ProviderError(status=200, message="what came is no answer of a model")
+    raise ConnectionFailedError(reason="the answer was cut off before its end")
+
+
+def _check(model: OpenAIResponses) -> None:
+    ours = "OpenAIResponses"
+    if not isinstance(model.model, str) or not model.model.strip():
+        raise ConfigError(f"{ours} needs the model's name on the server, not {model.model!r}")
+    if model.client is not None and (model.base_url or model.api_key):
+        raise ConfigError(f"{ours}: base_url= and api_key= belong to the client that is given")
+    if model.client is not None and not _is_async_client(model.client):
+        raise ConfigError(f"{ours}.client must be an openai.AsyncOpenAI, not {model.client!r}")
+    if model.base_url is not None and not model.base_url.startswith(("http://", "https://")):
+        raise ConfigError(f"base_url must begin with http:// or https://, not {model.base_url!r}")
+    if not model.timeout > 0:
+        raise ConfigError(f"{ours}.timeout must be more than 0 seconds, not {model.timeout!r}")
+    if not model.reasons and (model.effort or model.summary):
+        raise ConfigError(f"{ours}: effort= and summary= are of models that reason")
+    if (model.effort or model.summary) and "reasoning" in model.options:
+        raise ConfigError(f"{ours}: give effort= and summary=, or reasoning in options=")
+    _check_options(model.options)
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    reasons = (
+        (_OURS, "remit sets it"),
+        (_STORED, "nothing is kept on the server, and the whole conversation is sent each time"),
+        (
+            _THEIRS,
+            "what the server brings along or runs itself no grant, approval, budget or journal"
+            " reaches",
+        ),
+    )
+    for names, why in reasons:
+        taken = sorted(set(options) & set(names))
+        if taken:
+            raise ConfigError(f"OpenAIResponses.options cannot hold {', '.join(taken)}: {why}")
+    text = options.get("text", {})
+    if not isinstance(text, Mapping) or "format" in text:
+        raise ConfigError("OpenAIResponses.options: the form of an answer is Agent(output=…)")
+
+
+def _is_async_client(client: object) -> bool:
+    return hasattr(client, "with_options") and inspect.iscoroutinefunction(
+        getattr(client, "close", None)
+    )
