@@ -94,7 +94,7 @@ class _Told:
                     TextEvent(turn=self.turn, attempt=self._attempt, delta_id=delta, text=text)
                 )
             return bool(text)
-        if isinstance(chunk, ReasoningChunk):
+        if isinstance(chunk, ReasoningChunk) and chunk.text:
             self._show(ReasoningEvent, chunk.text)
         return True
 

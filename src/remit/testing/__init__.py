@@ -13,6 +13,7 @@ from remit.testing.provider import (
     Think,
     check_anthropic,
     check_openai,
+    check_responses,
 )
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "Think",
     "check_anthropic",
     "check_openai",
+    "check_responses",
     "no_network",
 ]

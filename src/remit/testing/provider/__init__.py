@@ -3,6 +3,7 @@
 from remit.testing.provider.anthropic_rules import check_anthropic
 from remit.testing.provider.openai_rules import check_openai
 from remit.testing.provider.refusal import Refusal, RefusedError
+from remit.testing.provider.responses_rules import check_responses
 from remit.testing.provider.script import Quirks, Reply, Sent, Think
 from remit.testing.provider.server import StrictProvider
 from remit.testing.provider.signing import sign
@@ -17,5 +18,6 @@ __all__ = [
     "Think",
     "check_anthropic",
     "check_openai",
+    "check_responses",
     "sign",
 ]

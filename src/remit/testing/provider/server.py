@@ -9,21 +9,22 @@ from types import TracebackType
 from typing import Literal
 
 from remit.testing.model import Call, Say, watching
-from remit.testing.provider import anthropic_wire, openai_wire
+from remit.testing.provider import anthropic_wire, openai_wire, responses_wire
 from remit.testing.provider.anthropic_rules import refused_by_anthropic
 from remit.testing.provider.http import Cut, Listener, Response, json_response
 from remit.testing.provider.openai_rules import refused_by_openai
 from remit.testing.provider.refusal import Body, Refusal
+from remit.testing.provider.responses_rules import refused_by_responses
 from remit.testing.provider.script import Given, Item, Reply, Sent, reply
 from remit.testing.provider.signing import MAKER
 from remit.values.errors import ConnectionFailedError, ProviderError
 
-Vendor = Literal["openai", "anthropic"]
+Vendor = Literal["openai", "responses", "anthropic"]
 
 
 class StrictProvider:
-    """Serves OpenAI's Chat Completions at `openai_url` and Anthropic's Messages (version
-    2026-10-21) at `anthropic_url`, for as long as its `async with` lasts.
+    """Serves OpenAI's Chat Completions and Responses at `openai_url` and Anthropic's Messages
+    (version 2026-10-21) at `anthropic_url`, for as long as its `async with` lasts.
 
     Each request that the vendor would take gets the script's next item: a `Say`, a `Call`, a
     list of them, an `Answer`, a `Reply` (which may also `Think`, and be sent with `Quirks`), a
@@ -125,6 +126,8 @@ class StrictProvider:
             return found or refused_by_anthropic(body, maker=self._maker)
         if not sent.headers.get("authorization"):
             return openai_wire.keyless()
+        if vendor == "responses":
+            return refused_by_responses(body, maker=self._maker)
         return refused_by_openai(body, also=self._fields)
 
     def _next(self, sent: Sent) -> Given:
@@ -145,11 +148,7 @@ class StrictProvider:
             return Response(pieces=self._paced(events, reply))
         if reply.fails is not None:
             return _failed(vendor, reply.fails)
-        if vendor == "openai":
-            body = openai_wire.whole(reply, sent, ids)
-        else:
-            body = anthropic_wire.whole(reply, sent, ids, self._maker)
-        response = json_response(body)
+        response = json_response(_whole(vendor, reply, sent, ids, self._maker))
         return Response(kind=response.kind, pieces=self._late(response, reply))
 
     async def _paced(self, events: Sequence[bytes], reply: Reply) -> AsyncIterator[bytes]:
@@ -184,7 +183,7 @@ class StrictProvider:
 
     def _ids(self, vendor: Vendor, reply: Reply) -> Iterator[str | None]:
         """The ids of the calls in `reply`, as its quirks want them."""
-        stem = "call_" if vendor == "openai" else "toolu_"
+        stem = "toolu_" if vendor == "anthropic" else "call_"
         for part in reply.parts:
             if isinstance(part, Call):
                 self._calls += 1
@@ -196,10 +195,24 @@ def _events(
     vendor: Vendor, reply: Reply, sent: Sent, ids: Sequence[str | None], maker: str
 ) -> Iterator[bytes]:
     """The answer's events as they are sent."""
-    if vendor == "openai":
-        yield from map(openai_wire.framed, openai_wire.events(reply, sent, ids))
-    else:
-        yield from map(anthropic_wire.framed, anthropic_wire.events(reply, sent, ids, maker))
+    match vendor:
+        case "openai":
+            yield from map(openai_wire.framed, openai_wire.events(reply, sent, ids))
+        case "responses":
+            yield from map(responses_wire.framed, responses_wire.events(reply, sent, ids, maker))
+        case "anthropic":
+            yield from map(anthropic_wire.framed, anthropic_wire.events(reply, sent, ids, maker))
+
+
+def _whole(vendor: Vendor, reply: Reply, sent: Sent, ids: Sequence[str | None], maker: str) -> Body:
+    """The answer as one object."""
+    match vendor:
+        case "openai":
+            return openai_wire.whole(reply, sent, ids)
+        case "responses":
+            return responses_wire.whole(reply, sent, ids, maker)
+        case "anthropic":
+            return anthropic_wire.whole(reply, sent, ids, maker)
 
 
 def _delay(reply: Reply) -> float:
@@ -215,19 +228,21 @@ def _vendor(path: str) -> Vendor | None:
     path = path.partition("?")[0]
     if path.endswith(openai_wire.PATH):
         return "openai"
+    if path.endswith(responses_wire.PATH):
+        return "responses"
     return "anthropic" if path.endswith(anthropic_wire.PATH) else None
 
 
 def _told(vendor: Vendor, refusal: Refusal) -> Response:
-    body: Body = refusal.as_openai() if vendor == "openai" else refusal.as_anthropic()
+    body: Body = refusal.as_anthropic() if vendor == "anthropic" else refusal.as_openai()
     return json_response(body, refusal.status)
 
 
 def _failed(vendor: Vendor, error: ProviderError) -> Response:
-    wire = openai_wire if vendor == "openai" else anthropic_wire
+    wire = anthropic_wire if vendor == "anthropic" else openai_wire
     refusal = wire.refusal(error)
-    body = refusal.as_openai() if vendor == "openai" else refusal.as_anthropic()
+    body = refusal.as_anthropic() if vendor == "anthropic" else refusal.as_openai()
     headers = {} if error.retry_after is None else {"retry_after": f"{error.retry_after:g}"}
     if error.request_id is not None:
-        headers["x_request_id" if vendor == "openai" else "request_id"] = error.request_id
+        headers["request_id" if vendor == "anthropic" else "x_request_id"] = error.request_id
     return json_response(body, refusal.status, **headers)
