@@ -155,7 +155,7 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
         )
     if reader.finish is not None:
         return
-    if source.any and not reader.moved:
+    if source.any and not reader.begun:
         raise ProviderError(status=200, message="what came is no answer of a model")
     raise ConnectionFailedError(reason="the answer was cut off before its end")
 

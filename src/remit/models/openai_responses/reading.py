@@ -62,6 +62,8 @@ class Reader:
         """The answer's status, in the server's word; None until it has ended."""
         self.moved = 0
         """How many events brought something."""
+        self.begun = False
+        """Whether the server has begun to answer, if only by saying so."""
         self.error: object = None
         """What the server reported instead of going on."""
         self._tools = frozenset(tools)
@@ -100,6 +102,7 @@ class Reader:
         kind = event.get("type")
         name = kind if isinstance(kind, str) else ""
         streamed, _, stage = name.rpartition(".")
+        self.begun = self.begun or name.startswith("response.")
         if streamed in _STREAMED and stage in ("delta", "done"):
             yield from self._stream(event, streamed, stage)
         elif name == "response.output_item.added":
