@@ -211,7 +211,8 @@ def _reasoning_fault(body: Body, maker: str) -> Refusal | None:
     way round."""
     items = [item for _, item in _items(body)]
     there = {item.get("id") for item in items}
-    for item, behind in zip(items, [*items[1:], {}], strict=True):
+    for at, item in enumerate(items):
+        behind = items[at + 1] if at + 1 < len(items) else {}
         id = str(item.get("id", ""))
         if _is(item, "reasoning"):
             found = _unsigned(item, behind, body, maker)
