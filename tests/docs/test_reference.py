@@ -24,6 +24,7 @@ from remit.kernel.difference import Difference
 from remit.models.bridge import Bridge
 from remit.models.local import LocalModel
 from remit.models.openai_chat import OpenAIChat
+from remit.models.openai_responses import OpenAIResponses
 from remit.models.prices import Suggestion
 from remit.store import payload
 from remit.store.connect import connect
@@ -89,6 +90,7 @@ def agent() -> Sections:
         "Methods of LocalModel": public.methods(LocalModel),
         "Bridge": public.options(Bridge),
         "Methods of Bridge": public.methods(Bridge),
+        "OpenAIResponses": public.options(OpenAIResponses),
         "Model": {**public.properties(remit.Model), **public.methods(remit.Model)},
         "ModelRequest": public.fields(remit.ModelRequest),
         "Inventory": public.fields(Inventory),

@@ -8,6 +8,7 @@ from remit.models.bridge import Bridge
 from remit.models.catalogue import Catalogue, check_name
 from remit.models.local import LocalModel
 from remit.models.openai_chat import OpenAIChat
+from remit.models.openai_responses import OpenAIResponses
 from remit.models.pricing import Pricing
 from remit.models.protocol import Card, Model
 from remit.values.errors import ConfigError
@@ -61,7 +62,7 @@ async def ready(wanted: Wanted) -> Model:
     Raises ConfigError for an unknown one, a bad price, and a missing package, key or file.
     """
     model = named(wanted)
-    if isinstance(model, OpenAIChat | LocalModel | Bridge):
+    if isinstance(model, OpenAIChat | OpenAIResponses | LocalModel | Bridge):
         await model.prepare()
     return model
 
@@ -71,6 +72,8 @@ def named(wanted: Wanted) -> Model:
     check_name(wanted.name)
     provider, _, name = wanted.name.partition(":")
     card = Card(pricing=wanted.pricing)
+    if provider == "openai-responses":
+        return OpenAIResponses(name, base_url=wanted.base_url, card=card)
     if provider != "openai":
         return Catalogue({wanted.name: card}).model(wanted.name)
     return OpenAIChat(

@@ -11,11 +11,13 @@ from remit.models.bridge import Bridge
 from remit.models.local import LocalModel
 from remit.models.local.model import check_file
 from remit.models.openai_chat import OpenAIChat
+from remit.models.openai_responses import OpenAIResponses
 from remit.models.pricing import Pricing
 from remit.values.errors import ConfigError
 
 _PACKAGES: tuple[tuple[type, str, str], ...] = (
     (OpenAIChat, "openai", "openai"),
+    (OpenAIResponses, "openai", "openai"),
     (LocalModel, "xllamacpp", "local"),
     (Bridge, "pydantic_ai", "bridge"),
 )

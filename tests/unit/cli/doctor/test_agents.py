@@ -59,7 +59,12 @@ def test_where_no_rate_is_guessed_nothing_is_found(sound: Agent[Any, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("model", "package"), [("openai:gpt-5.1", "openai"), ("bridge:groq:llama-3.3", "pydantic_ai")]
+    ("model", "package"),
+    [
+        ("openai:gpt-5.1", "openai"),
+        ("openai-responses:gpt-5.1", "openai"),
+        ("bridge:groq:llama-3.3", "pydantic_ai"),
+    ],
 )
 def test_a_model_whose_package_is_missing_is_found(model: str, package: str) -> None:
     desk: Agent[Any, Any] = Agent(name="desk", model=model, budget=Budget(turns=1))
