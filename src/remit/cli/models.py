@@ -73,6 +73,8 @@ def named(wanted: Wanted) -> Model:
     provider, _, name = wanted.name.partition(":")
     card = Card(pricing=wanted.pricing)
     if provider == "openai-responses":
+        if wanted.json_tools:
+            raise ConfigError("--json-tools is for servers that speak Chat Completions")
         return OpenAIResponses(name, base_url=wanted.base_url, card=card)
     if provider != "openai":
         return Catalogue({wanted.name: card}).model(wanted.name)

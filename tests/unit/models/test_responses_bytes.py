@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from remit.models.assemble import RawCall
+from remit.models.assemble import Assembly, RawCall
+from remit.models.openai_responses.reading import Reader
 from remit.values.content import Reasoning, Text
 from remit.values.errors import ConnectionFailedError
 from tests.loopback import Reply, events
@@ -134,3 +135,54 @@ async def test_half_an_emoji_in_text_and_arguments_survives() -> None:
     answer = await answer_to(Reply([events(said, asks, ended())]), tools=["q"])
 
     assert answer.parts == [Text("\udcaf!"), RawCall("q", {"s": "\ud83d"}, None, "fc_1")]
+
+
+KEYS = st.sampled_from(["type", "id", "item", "text", "content", "summary", "arguments", "delta"])
+VALUES: Any = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(["", "é", "fc_1", "message"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a value, the value itself left out."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value)
+    found = []
+    for key, inner in inside:
+        found.append((*place, key))
+        found += places(inner, (*place, key)) if isinstance(inner, dict | list) else []
+    return found
+
+
+def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+    """`value` with what stands at the place replaced, where there is such a place."""
+    if not place:
+        return new
+    key, *rest = place
+    if isinstance(value, dict) and key in value:
+        return value | {key: changed(value[key], tuple(rest), new)}
+    if isinstance(value, list) and isinstance(key, int) and key < len(value):
+        return [*value[:key], changed(value[key], tuple(rest), new), *value[key + 1 :]]
+    return value
+
+
+PLACES = places(SENT)
+
+
+@given(changes=st.lists(st.tuples(st.sampled_from(PLACES), VALUES), min_size=1, max_size=6))
+def test_whatever_stands_in_an_events_field_it_is_an_answer_or_none(changes: Any) -> None:
+    sent: Any = SENT
+    for place, value in changes:
+        sent = changed(sent, place, value)
+    reader, assembly = Reader(["find_order"]), Assembly()
+
+    for each in sent:
+        for chunk in reader.take(each):
+            assembly.add(chunk)
+    for chunk in reader.close():
+        assembly.add(chunk)
+    assembly.close()
+
+    assert assembly.usage is not None
+    assert assembly.usage.input_tokens >= 0

@@ -68,7 +68,7 @@ class Reader:
         """What the server reported instead of going on."""
         self._tools = frozenset(tools)
         self._items: list[_Item] = []
-        self._open: dict[object, _Item] = {}
+        self._open: dict[int | None, _Item] = {}
         self._calls = 0
         self._said = self._refused = self._cut = False
         self._usage: Usage | None = None
@@ -128,7 +128,7 @@ class Reader:
         item = _Item(str(body.get("type")), _text(body.get("id")), body)
         item.led_to = before is not None and before.type == _REASONING
         self._items.append(item)
-        self._open[event.get("output_index")] = item
+        self._open[_place(event)] = item
         if item.type == _CALL:
             item.number, self._calls = self._calls, self._calls + 1
             yield CallChunk(item.number)
@@ -137,7 +137,7 @@ class Reader:
 
     def _find(self, event: Event, type: str) -> tuple[_Item, list[Chunk]]:
         """The item that an event is about, and what it brings that nobody told of its beginning."""
-        item = self._open.get(event.get("output_index"))
+        item = self._open.get(_place(event))
         if item is not None and item.type == type:
             return item, []
         of_id = [each for each in self._items if each.id and each.id == event.get("item_id")]
@@ -180,14 +180,14 @@ class Reader:
             yield ReasoningChunk(_APART + piece if first and len(item.pieces) > 1 else piece)
         elif item.type == _MESSAGE:
             self._refused = self._refused or place[0] == "refusal"
-            if not item.said and (item.led_to or item.head.get("phase")):
+            if not item.said and (item.led_to or self._said or item.head.get("phase")):
                 yield marks.message(item.head)
             apart = self._said and not item.said
             self._said = item.said = True
             yield TextChunk(_APART + piece if apart else piece)
 
     def _done(self, event: Event, body: Event) -> Iterator[Chunk]:
-        item = self._open.get(event.get("output_index"))
+        item = self._open.get(_place(event))
         if item is None or item.told or item.type != body.get("type"):
             yield from self._begin(event, body)
             item = self._items[-1]
@@ -253,6 +253,11 @@ class Reader:
         if self._cut:
             return "length"
         return "calls" if self._calls else "end"
+
+
+def _place(event: Event) -> int | None:
+    place = event.get("output_index")
+    return place if isinstance(place, int) else None
 
 
 def _inside(event: Event, name: str) -> Event:
