@@ -346,6 +346,18 @@ ANSWERS: dict[str, tuple[dict[str, Any], bool]] = {
         {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}},
         False,
     ),
+    "a pattern": (
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[A-Z]-"}}},
+        True,
+    ),
+    "a pattern that looks around": (
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?!x)"}}},
+        False,
+    ),
+    "more choices than there may be": (
+        {"type": "object", "properties": {"a": {"type": "integer", "enum": [*range(1_001)]}}},
+        False,
+    ),
     "one of several": ({"oneOf": [INNER, INNER]}, False),
     "all that is allowed": (INNER | {"additionalProperties": True}, False),
 }

@@ -9,6 +9,7 @@ Plain = dict[str, Any]
 
 _LEVELS = 10
 _PROPERTIES = 5_000
+_CHOICES = 1_000
 """What OpenAI takes at most, as its guide to structured outputs says."""
 
 _FORMATS = frozenset(
@@ -16,14 +17,14 @@ _FORMATS = frozenset(
 )
 _KEPT = frozenset(
     (
-        *("title", "description", "pattern", "minimum", "maximum", "exclusiveMinimum"),
+        *("title", "description", "minimum", "maximum", "exclusiveMinimum"),
         *("exclusiveMaximum", "multipleOf", "minItems", "maxItems"),
     )
 )
 _READ = frozenset(
     (
         *("type", "properties", "required", "additionalProperties", "items", "anyOf", "enum"),
-        *("const", "$ref", "$defs", "format", "default"),
+        *("const", "$ref", "$defs", "format", "pattern", "default"),
     )
 )
 
@@ -56,6 +57,7 @@ class _Work:
     def __init__(self, narrow: bool) -> None:
         self._narrow = narrow
         self._properties = 0
+        self._choices = 0
 
     def node(self, schema: Mapping[str, Any], level: int) -> Plain:
         """One schema inside of the whole."""
@@ -72,17 +74,24 @@ class _Work:
         if kind is None:
             raise _Open
         made["type"] = kind
-        if "enum" in schema or "const" in schema:
-            made["enum"] = schema.get("enum", [schema.get("const")])
-        if schema.get("format", "date") not in _FORMATS:
-            raise _Open
-        if "format" in schema:
-            made["format"] = schema["format"]
+        made |= self._values(schema)
         kinds = kind if isinstance(kind, list) else [kind]
         if "object" in kinds:
             made |= self._object(schema, level)
         if "array" in kinds:
             made["items"] = self.node(schema.get("items", {}), level)
+        return made
+
+    def _values(self, schema: Mapping[str, Any]) -> Plain:
+        """What of a schema tells which texts and numbers there may be."""
+        made = {key: schema[key] for key in ("format", "pattern") if key in schema}
+        if "enum" in schema or "const" in schema:
+            made["enum"] = schema.get("enum", [schema.get("const")])
+            self._choices += len(made["enum"])
+        # Patterns that look around are refused, like those of decimals.
+        looks_around = "(?" in made.get("pattern", "")
+        if looks_around or made.get("format", "date") not in _FORMATS or self._choices > _CHOICES:
+            raise _Open
         return made
 
     def _object(self, schema: Mapping[str, Any], level: int) -> Plain:
