@@ -91,6 +91,7 @@ CALLS: dict[str, list[Event]] = {
         done(call('{ "n": 1 }')),
     ],
     "as an object": [added(call(None)), done(call({"n": 1}))],
+    "twice": [added(call("")), done(call('{"n":1}')), done(call('{"n":1}'))],
     "with what a template left on its name": [
         done(call('{"n":1}', name="find_order<|channel|>commentary"))
     ],
@@ -216,6 +217,7 @@ async def test_what_the_server_runs_itself_is_passed_over(kind: str) -> None:
         done(thought(text="Hm.")),
         added(item, 1),
         event(f"{kind}.in_progress", 1, item_id="x_1"),
+        event(f"{kind}.failed", 1, error={"message": "no such page"}),
         done(item, 1),
         done(message("Hello"), 2),
         ended(),
@@ -270,6 +272,7 @@ FAILURES: dict[str, tuple[Event, str | None]] = {
         "server_error",
     ),
     "an error": ({"type": "error", "code": "rate_limit_exceeded", "message": "Oh no"}, "rate_"),
+    "an error of an answer": ({"type": "response.error", "message": "Oh no"}, None),
     "an error in an error": (
         {"type": "error", "error": {"type": "overloaded", "message": "Oh no"}},
         "overloaded",

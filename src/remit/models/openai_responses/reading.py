@@ -35,6 +35,7 @@ _STREAMED = {
 }
 """What comes in pieces: of which item, as what, numbered by what, and where the whole of it is."""
 _ENDS = ("completed", "incomplete", "failed", "cancelled")
+_ERRORS = ("error", "response.error")
 _REFUSED = "content_filter"
 
 
@@ -102,7 +103,7 @@ class Reader:
         kind = event.get("type")
         name = kind if isinstance(kind, str) else ""
         streamed, _, stage = name.rpartition(".")
-        self.begun = self.begun or name.startswith("response.")
+        self.begun = self.begun or _is_of_answer(name)
         if streamed in _STREAMED and stage in ("delta", "done"):
             yield from self._stream(event, streamed, stage)
         elif name == "response.output_item.added":
@@ -115,10 +116,10 @@ class Reader:
             yield from self._end(_inside(event, "response"), stage)
         elif event.get("object") == "response" and event.get("status") in _ENDS:
             yield from self._end(event, str(event["status"]))
-        elif name == "error" or event.get("error"):
+        elif name in _ERRORS or (event.get("error") and not _is_of_answer(name)):
             told = event.get("error") or {key: event.get(key) for key in ("code", "message")}
             self.error = told
-        elif name.startswith("response.") and "_call" in streamed:
+        elif _is_of_answer(name) and "_call" in streamed:
             # The server works on something that it runs itself.
             self.moved += 1
 
@@ -188,6 +189,8 @@ class Reader:
 
     def _done(self, event: Event, body: Event) -> Iterator[Chunk]:
         item = self._open.get(_place(event))
+        if item is not None and item.told and item.head | body == item.head:
+            return  # it is told again
         if item is None or item.told or item.type != body.get("type"):
             yield from self._begin(event, body)
             item = self._items[-1]
@@ -253,6 +256,10 @@ class Reader:
         if self._cut:
             return "length"
         return "calls" if self._calls else "end"
+
+
+def _is_of_answer(name: str) -> bool:
+    return name.startswith("response.")
 
 
 def _place(event: Event) -> int | None:
