@@ -42,6 +42,7 @@ class Catalogue:
                 raise ConfigError(f"the catalogue needs a Card for {name!r}, not {card!r}")
         self._providers: dict[str, Provider] = {
             "bridge": _bridge,
+            "google": _google,
             "local": _local,
             "openai": _openai,
             "openai-responses": _openai_responses,
@@ -117,3 +118,9 @@ def _openai_responses(name: str, card: Card) -> Model:
     from remit.models.openai_responses import OpenAIResponses
 
     return OpenAIResponses(name, card=card)
+
+
+def _google(name: str, card: Card) -> Model:
+    from remit.models.google import GoogleGemini
+
+    return GoogleGemini(name, card=card)

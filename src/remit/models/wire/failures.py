@@ -10,7 +10,7 @@ from typing import Any
 from remit.values.errors import ProviderError
 
 _LONGEST = 500
-_KEYS = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|key)[-_]|Bearer\s+)[A-Za-z0-9_*.\-]{6,}")
+_KEYS = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|key)[-_]|AIza|ya29\.|Bearer\s+)[A-Za-z0-9_*.\-]{6,}")
 _TAGS = re.compile(r"<[^>]*>")
 _REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id", "x-groq-id")
 _HIDDEN = "[hidden]"

@@ -1,0 +1,174 @@
+"""A model behind Google's Gemini interface."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from remit.models.google.body import CONFIG, build
+from remit.models.google.clients import asking, clients
+from remit.models.google.pieces import Reader
+from remit.models.google.thinking import Thinking
+from remit.models.google.trouble import told
+from remit.models.protocol import Card
+from remit.models.request import Chunk, ModelRequest
+from remit.models.wire.clients import Clients
+from remit.models.wire.events import Unreadable
+from remit.models.wire.exchange import Exchange
+from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
+
+_AFTER_FINISH_SECONDS = 10.0
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*")
+_OURS = ("contents", "systemInstruction", "tools", "toolConfig")
+_OURS_WITHIN = ("maxOutputTokens", "candidateCount", "responseJsonSchema", "responseSchema")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GoogleGemini:
+    """A model that is asked through the official `google-genai` package
+    (`pip install remit[google]`).
+
+    `model` is its name at Google, `provider:model` its name in records. With a `base_url`, which
+    ends before the interface's version, another server of the interface is asked. The key is
+    `api_key`, else GOOGLE_API_KEY or GEMINI_API_KEY, read at the first call; a server with a
+    `base_url` may need none. `client` is a `google.genai.Client` of the caller's own, for Vertex
+    AI, proxies and certificates; it is used without retries, and the caller closes it.
+
+    `thinking` says how much it thinks, if not as much as it likes. `timeout` is how many seconds
+    may pass without a piece of the answer. `options` are further fields of the request, like
+    `{"generationConfig": {"temperature": 0}}`.
+
+    Raises ConfigError for options that contradict each other.
+    """
+
+    model: str = field(kw_only=False)
+    provider: str = "google"
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    client: Any | None = field(default=None, repr=False)
+    card: Card = field(default_factory=Card)
+    thinking: Thinking | None = None
+    timeout: float = 300.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    _clients: Clients = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check(self)
+        object.__setattr__(self, "model", self.model.removeprefix(f"{self.provider}:"))
+        made = clients(self.client, self.base_url, self.api_key, self.timeout)
+        object.__setattr__(self, "_clients", made)
+
+    @property
+    def name(self) -> str:
+        """`provider:model`, as it stands in records."""
+        return f"{self.provider}:{self.model}"
+
+    async def prepare(self) -> None:
+        """Load the package and read the key now, and not at the first call.
+
+        Raises ConfigError where one is missing.
+        """
+        await self._clients.open()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        """The answer's pieces, as they come.
+
+        Raises ConfigError before the call where the package or a key is missing, ProviderError
+        for what Gemini refuses or reports, ConnectionFailedError for a server that cannot be
+        reached, falls silent or is cut off.
+        """
+        client = await self._clients.open()
+        asked = self.body(request)
+        reader = Reader((tool.name for tool in request.tools), asked)
+        async with asking(client, self.model, asked, self.timeout) as source:
+            ended = False
+            while not ended:
+                chunks, ended = await _listen(source, reader, self.timeout)
+                for chunk in chunks:
+                    yield chunk
+            _check_whole(source, reader)
+            for chunk in reader.close():
+                yield chunk
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The body of the HTTP request that asks `request`."""
+        return build(request, maker=self.name, thinking=self.thinking, options=self.options)
+
+
+async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:
+    """Wait until the answer moves on; what came, and whether that was the last of it.
+
+    A server that has said why it stopped may be silent or gone: the answer is whole.
+    """
+    if source.refusal is not None:
+        reader.error = source.refusal.body or "it gave no reason"
+        return [], True
+    before, taken = reader.moved, list[Chunk]()
+    finished = reader.finish is not None
+    silence = min(seconds, _AFTER_FINISH_SECONDS) if finished else seconds
+    try:
+        async with asyncio.timeout(silence):
+            while reader.moved == before and reader.error is None:
+                chunk = await source.next()
+                if chunk is None:
+                    return taken, True
+                taken += reader.take(chunk)
+    except Unreadable as error:
+        broken: Exception = ProviderError(status=200, message=f"the answer holds {error}")
+    except TimeoutError:
+        broken = ConnectionFailedError(reason=f"nothing came for {silence:g} seconds")
+    except ConnectionFailedError as error:
+        broken = error
+    else:
+        return taken, reader.error is not None
+    if finished:
+        return taken, True
+    raise broken
+
+
+def _check_whole(source: Exchange, reader: Reader) -> None:
+    """Raise unless the answer came to its end."""
+    failure = reader.failure
+    if failure is not None:
+        status = source.refusal.status if source.refusal else 200
+        raise told(failure, status=status, headers=source.headers, secret=source.secret)
+    if reader.finish is not None:
+        return
+    if source.any and not reader.moved:
+        raise ProviderError(status=200, message="what came is no answer of Gemini's")
+    raise ConnectionFailedError(reason="the answer was cut off before its end")
+
+
+def _check(model: GoogleGemini) -> None:
+    name = model.model.removeprefix(f"{model.provider}:") if isinstance(model.model, str) else ""
+    if _NAME.fullmatch(name) is None:
+        raise ConfigError(f"GoogleGemini needs a model's name at Google, not {model.model!r}")
+    if model.client is not None and (model.base_url or model.api_key):
+        raise ConfigError("GoogleGemini: base_url= and api_key= belong to the client that is given")
+    if model.client is not None and not hasattr(model.client, "_api_client"):
+        raise ConfigError(
+            f"GoogleGemini.client must be a google.genai.Client, not {model.client!r}"
+        )
+    if model.base_url is not None and not model.base_url.startswith(("http://", "https://")):
+        raise ConfigError(f"base_url must begin with http:// or https://, not {model.base_url!r}")
+    if model.thinking is not None and not isinstance(model.thinking, Thinking):
+        raise ConfigError(f"GoogleGemini.thinking must be a Thinking, not {model.thinking!r}")
+    if not model.timeout > 0:
+        raise ConfigError(
+            f"GoogleGemini.timeout must be more than 0 seconds, not {model.timeout!r}"
+        )
+    _check_options(model.options)
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    config = options.get(CONFIG) or {}
+    if not isinstance(config, Mapping):
+        raise ConfigError(f"GoogleGemini.options: {CONFIG} must be a mapping, not {config!r}")
+    taken = sorted(set(options) & set(_OURS)) + sorted(set(config) & set(_OURS_WITHIN))
+    if taken:
+        raise ConfigError(f"GoogleGemini.options cannot hold {', '.join(taken)}: remit sets it")
+    if "thinkingConfig" in config:
+        raise ConfigError("GoogleGemini.options cannot hold thinkingConfig: give thinking=Thinking")

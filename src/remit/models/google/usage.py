@@ -1,0 +1,63 @@
+"""From Gemini's usage report to one shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from remit.values.usage import Usage
+
+_BYTES_A_TOKEN = 3
+_COUNTS = (
+    "promptTokenCount",
+    "cachedContentTokenCount",
+    "candidatesTokenCount",
+    "toolUsePromptTokenCount",
+    "thoughtsTokenCount",
+    "totalTokenCount",
+)
+
+
+def counts_in(report: object) -> dict[str, float]:
+    """The counts that `report` holds. One that is 0 is left out of reports."""
+    found = report if isinstance(report, dict) else {}
+    return {
+        name: found[name]
+        for name in _COUNTS
+        if isinstance(found.get(name), int | float) and not isinstance(found[name], bool)
+    }
+
+
+def read_usage(counts: Mapping[str, float]) -> Usage:
+    """What the counts say was used. Thoughts are billed as output and told beside it; what tools
+    of Gemini's own read is input.
+
+    A part that exceeds its whole, a negative number or a total that does not add up is clamped
+    and marked as estimated. Tokens that only the total knows of count as output.
+    """
+    asked, cached, said, read, thought, total = (_count(counts.get(name)) for name in _COUNTS)
+    sent, made = asked + read, said + thought
+    unexplained = total - sent - made
+    odd = any(not math.isfinite(value) or value < 0 for value in counts.values())
+    odd = odd or cached > sent or ("totalTokenCount" in counts and unexplained != 0)
+    return Usage(
+        input_tokens=sent,
+        cache_read_tokens=min(cached, sent),
+        output_tokens=made + max(unexplained, 0),
+        reasoning_tokens=thought,
+        estimated=odd,
+    )
+
+
+def guess_usage(sent_bytes: int, made_bytes: int) -> Usage:
+    """An estimate for an answer without a report: a token for every three bytes, which is more
+    than most texts have."""
+    return Usage(
+        input_tokens=math.ceil(sent_bytes / _BYTES_A_TOKEN),
+        output_tokens=math.ceil(made_bytes / _BYTES_A_TOKEN),
+        estimated=True,
+    )
+
+
+def _count(value: float | None) -> int:
+    return int(value) if value is not None and math.isfinite(value) and value > 0 else 0
