@@ -12,6 +12,7 @@ from remit.testing.provider import (
     StrictProvider,
     Think,
     check_anthropic,
+    check_gemini,
     check_openai,
     check_responses,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "StrictProvider",
     "Think",
     "check_anthropic",
+    "check_gemini",
     "check_openai",
     "check_responses",
     "no_network",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from remit.models.google.names import Names
-from remit.models.google.turns import SIGNS_TEXT, UNSIGNED
+from remit.models.google.turns import SIGNS_TEXT
 from remit.models.google.usage import counts_in, guess_usage, read_usage
 from remit.models.request import (
     CallChunk,
@@ -143,7 +143,7 @@ class Reader:
         """A call that Gemini could not read, as one that cannot be read: the model is told so."""
         self._calls += 1
         words = self._told.strip() or f"({self.finish})"
-        return CallChunk(self._calls - 1, self._names.told_of(words), words, UNSIGNED)
+        return CallChunk(self._calls - 1, self._names.told_of(words), words)
 
     def _report(self, report: object) -> Iterator[Chunk]:
         counts = self._counts | counts_in(report)

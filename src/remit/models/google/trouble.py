@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from remit.models.wire.failures import provider_error
 from remit.values.errors import ProviderError
 
 _AFTER = "retry-after"
+_WORD = re.compile(r"[A-Z_]+")
 
 
 def told(
@@ -19,9 +21,11 @@ def told(
     inside = _inside(error)
     if inside is None:
         return provider_error(error, status=status, headers=headers, secret=secret)
+    word = inside.get("status")
     report = {
         "message": inside.get("message") or inside.get("error"),
-        "code": inside.get("status"),
+        # Beside what is no report of Gemini's stand words of HTTP's, such as `Bad Gateway`.
+        "code": word if isinstance(word, str) and _WORD.fullmatch(word) else None,
         "status_code": inside.get("code"),
     }
     seconds = _delay(inside.get("details"))

@@ -118,7 +118,7 @@ def _model_parts(parts: Iterable[Text | Reasoning | Call]) -> list[Part]:
                 found.append({"text": part.text, "thought": True} | _signed(part.signature))
             case Call():
                 # The first call alone is signed, where several are side by side.
-                signature = part.signature or (None if called else UNSIGNED)
+                signature = _own_signature(part) or (None if called else UNSIGNED)
                 called = True
                 found.append({"functionCall": _call(part)} | _signed(signature))
     return found
@@ -135,6 +135,11 @@ def _sign(found: list[Part], signature: str | None) -> None:
 
 def _signed(signature: str | None) -> Part:
     return {"thoughtSignature": signature} if signature else {}
+
+
+def _own_signature(call: Call) -> str | None:
+    """The signature of a call that is sent as it came."""
+    return call.signature if call.misnamed is None and call.malformed is None else None
 
 
 def _call(call: Call) -> Part:

@@ -1,6 +1,8 @@
 """A provider on loopback that refuses what the vendors refuse."""
 
 from remit.testing.provider.anthropic_rules import check_anthropic
+from remit.testing.provider.gemini_parts import sign_call
+from remit.testing.provider.gemini_rules import check_gemini
 from remit.testing.provider.openai_rules import check_openai
 from remit.testing.provider.refusal import Refusal, RefusedError
 from remit.testing.provider.responses_rules import check_responses
@@ -17,7 +19,9 @@ __all__ = [
     "StrictProvider",
     "Think",
     "check_anthropic",
+    "check_gemini",
     "check_openai",
     "check_responses",
     "sign",
+    "sign_call",
 ]

@@ -29,6 +29,10 @@ class Refusal:
         error = {"type": self.type, "message": self.message}
         return {"type": "error", "error": error, "request_id": request_id}
 
+    def as_gemini(self) -> Body:
+        """The body of an error of Gemini's."""
+        return {"error": {"code": self.status, "message": self.message, "status": self.type}}
+
 
 Rule = Callable[[Body], Refusal | None]
 

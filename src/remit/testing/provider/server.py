@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Literal
 
 from remit.testing.model import Call, Say, watching
-from remit.testing.provider import anthropic_wire, openai_wire, responses_wire
+from remit.testing.provider import anthropic_wire, gemini_wire, openai_wire, responses_wire
 from remit.testing.provider.anthropic_rules import refused_by_anthropic
+from remit.testing.provider.gemini_rules import refused_by_gemini
 from remit.testing.provider.http import Cut, Listener, Response, json_response
 from remit.testing.provider.openai_rules import refused_by_openai
 from remit.testing.provider.refusal import Body, Refusal
@@ -19,12 +20,14 @@ from remit.testing.provider.script import Given, Item, Reply, Sent, reply
 from remit.testing.provider.signing import MAKER
 from remit.values.errors import ConnectionFailedError, ProviderError
 
-Vendor = Literal["openai", "responses", "anthropic"]
+Vendor = Literal["openai", "responses", "anthropic", "gemini"]
+_STEMS = {"anthropic": "toolu_", "gemini": "fc_"}
 
 
 class StrictProvider:
-    """Serves OpenAI's Chat Completions and Responses at `openai_url` and Anthropic's Messages
-    (version 2026-10-21) at `anthropic_url`, for as long as its `async with` lasts.
+    """Serves OpenAI's Chat Completions and Responses at `openai_url`, Anthropic's Messages
+    (version 2026-10-21) at `anthropic_url` and Gemini at `gemini_url`, for as long as its
+    `async with` lasts.
 
     Each request that the vendor would take gets the script's next item: a `Say`, a `Call`, a
     list of them, an `Answer`, a `Reply` (which may also `Think`, and be sent with `Quirks`), a
@@ -34,7 +37,7 @@ class StrictProvider:
     A script that runs out answers with status 500; with `pytest_plugins =
     ["remit.testing.plugin"]` the test then fails, and also if items are left.
 
-    It signs thinking as `maker`, and refuses all thinking that this maker has not signed.
+    It signs thinking, and Gemini's calls, as `maker`, and refuses what this maker has not signed.
     The delays of an answer's parts come before it begins. `fields` are further fields of
     messages that it takes beside those of OpenAI.
     """
@@ -85,6 +88,11 @@ class StrictProvider:
         """The `base_url` of a client of Anthropic's."""
         return f"http://127.0.0.1:{self._listener.port}"
 
+    @property
+    def gemini_url(self) -> str:
+        """The `base_url` of a client of Gemini's."""
+        return self.anthropic_url
+
     def assert_used(self) -> None:
         """Raise AssertionError if the script ran out, or holds answers that nobody asked for."""
         if self._ran_out is not None:
@@ -124,6 +132,9 @@ class StrictProvider:
         if vendor == "anthropic":
             found = anthropic_wire.misaddressed(sent.headers)
             return found or refused_by_anthropic(body, maker=self._maker)
+        if vendor == "gemini":
+            found = gemini_wire.keyless(sent.headers)
+            return found or refused_by_gemini(body, maker=self._maker)
         if not sent.headers.get("authorization"):
             return openai_wire.keyless()
         if vendor == "responses":
@@ -143,7 +154,7 @@ class StrictProvider:
 
     def _answer(self, vendor: Vendor, reply: Reply, sent: Sent) -> Response:
         ids = list(self._ids(vendor, reply))
-        if sent.body.get("stream") is True:
+        if sent.body.get("stream") is True or gemini_wire.streams(sent.path):
             events = list(_events(vendor, reply, sent, ids, self._maker))
             return Response(pieces=self._paced(events, reply))
         if reply.fails is not None:
@@ -183,7 +194,7 @@ class StrictProvider:
 
     def _ids(self, vendor: Vendor, reply: Reply) -> Iterator[str | None]:
         """The ids of the calls in `reply`, as its quirks want them."""
-        stem = "toolu_" if vendor == "anthropic" else "call_"
+        stem = _STEMS.get(vendor, "call_")
         for part in reply.parts:
             if isinstance(part, Call):
                 self._calls += 1
@@ -202,6 +213,8 @@ def _events(
             yield from map(responses_wire.framed, responses_wire.events(reply, sent, ids, maker))
         case "anthropic":
             yield from map(anthropic_wire.framed, anthropic_wire.events(reply, sent, ids, maker))
+        case "gemini":
+            yield from map(gemini_wire.framed, gemini_wire.events(reply, sent, ids, maker))
 
 
 def _whole(vendor: Vendor, reply: Reply, sent: Sent, ids: Sequence[str | None], maker: str) -> Body:
@@ -213,6 +226,8 @@ def _whole(vendor: Vendor, reply: Reply, sent: Sent, ids: Sequence[str | None], 
             return responses_wire.whole(reply, sent, ids, maker)
         case "anthropic":
             return anthropic_wire.whole(reply, sent, ids, maker)
+        case "gemini":
+            return gemini_wire.whole(reply, sent, ids, maker)
 
 
 def _delay(reply: Reply) -> float:
@@ -230,18 +245,31 @@ def _vendor(path: str) -> Vendor | None:
         return "openai"
     if path.endswith(responses_wire.PATH):
         return "responses"
+    if gemini_wire.is_path(path):
+        return "gemini"
     return "anthropic" if path.endswith(anthropic_wire.PATH) else None
 
 
 def _told(vendor: Vendor, refusal: Refusal) -> Response:
-    body: Body = refusal.as_anthropic() if vendor == "anthropic" else refusal.as_openai()
-    return json_response(body, refusal.status)
+    return json_response(_body(vendor, refusal), refusal.status)
+
+
+def _body(vendor: Vendor, refusal: Refusal) -> Body:
+    match vendor:
+        case "anthropic":
+            return refusal.as_anthropic()
+        case "gemini":
+            return refusal.as_gemini()
+        case "openai" | "responses":
+            return refusal.as_openai()
 
 
 def _failed(vendor: Vendor, error: ProviderError) -> Response:
-    wire = anthropic_wire if vendor == "anthropic" else openai_wire
-    refusal = wire.refusal(error)
-    body = refusal.as_anthropic() if vendor == "anthropic" else refusal.as_openai()
+    if vendor == "gemini":
+        refusal = gemini_wire.refusal(error)
+    else:
+        refusal = (anthropic_wire if vendor == "anthropic" else openai_wire).refusal(error)
+    body = _body(vendor, refusal)
     headers = {} if error.retry_after is None else {"retry_after": f"{error.retry_after:g}"}
     if error.request_id is not None:
         headers["request_id" if vendor == "anthropic" else "x_request_id"] = error.request_id
