@@ -22,6 +22,7 @@ from remit.cli import commands, status
 from remit.flow.workflow import workflow
 from remit.kernel.difference import Difference
 from remit.models.bridge import Bridge
+from remit.models.google import GoogleGemini, Thinking
 from remit.models.local import LocalModel
 from remit.models.openai_chat import OpenAIChat
 from remit.models.openai_responses import OpenAIResponses
@@ -86,6 +87,8 @@ def agent() -> Sections:
         "Suggested prices": public.fields(Suggestion),
         "Methods of a suggestion": public.methods(Suggestion),
         "OpenAIChat": public.options(OpenAIChat),
+        "GoogleGemini": public.options(GoogleGemini),
+        "Thinking": public.options(Thinking),
         "LocalModel": public.options(LocalModel),
         "Methods of LocalModel": public.methods(LocalModel),
         "Bridge": public.options(Bridge),

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from remit import Agent, App, Budget, Caller, Run, ToolContext, tool
+from remit import Agent, App, Budget, Caller, Model, Run, ToolContext, tool
 from remit.errors import ConfigError, EditRefusedError, RunEndedError, ToolError
+from remit.models.google import GoogleGemini
 from remit.models.openai_chat import OpenAIChat
 from remit.store.memory import MemoryStore
 from remit.store.protocol import Store
@@ -124,23 +125,33 @@ EPISODES = st.builds(
 
 @pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.parametrize("vendor", ["openai", "gemini"])
 @given(st.lists(EPISODES, min_size=1, max_size=4))
-def test_any_history_of_a_thread_is_one_that_the_provider_takes(episodes: list[Episode]) -> None:
-    asyncio.run(story(episodes))
+def test_any_history_of_a_thread_is_one_that_the_provider_takes(
+    vendor: str, episodes: list[Episode]
+) -> None:
+    asyncio.run(story(vendor, episodes))
 
 
-async def story(episodes: list[Episode]) -> None:
+def asked_at(provider: StrictProvider, vendor: str) -> Model:
+    if vendor == "gemini":
+        return GoogleGemini("gemini-test", base_url=provider.gemini_url, api_key="k")
+    return OpenAIChat("gpt-test", base_url=provider.openai_url, api_key="k")
+
+
+async def story(vendor: str, episodes: list[Episode]) -> None:
     stage, clock = Stage(), ManualClock()
     store = MemoryStore(clock)
     async with StrictProvider(stage.answer) as provider:
-        model = OpenAIChat("gpt-test", base_url=provider.openai_url, api_key="k")
+        model = asked_at(provider, vendor)
         agent = Agent(name="a", model=model, tools=tools(stage), budget=Budget(turns=4))
         for number, episode in enumerate([*episodes, Episode([])]):
             stage.turns = iter(episode.turns)
             await lives(agent, stage, store, clock, (number, episode))
     assert provider.refused == []
     for sent in provider.requests:
-        strict.check(sent.body)
+        if vendor == "openai":
+            strict.check(sent.body)
     assert len(provider.requests) > len(episodes) // 2
 
 

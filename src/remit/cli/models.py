@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from remit.models.bridge import Bridge
 from remit.models.catalogue import Catalogue, check_name
+from remit.models.google import GoogleGemini
 from remit.models.local import LocalModel
 from remit.models.openai_chat import OpenAIChat
 from remit.models.openai_responses import OpenAIResponses
@@ -62,7 +63,7 @@ async def ready(wanted: Wanted) -> Model:
     Raises ConfigError for an unknown one, a bad price, and a missing package, key or file.
     """
     model = named(wanted)
-    if isinstance(model, OpenAIChat | OpenAIResponses | LocalModel | Bridge):
+    if isinstance(model, OpenAIChat | OpenAIResponses | GoogleGemini | LocalModel | Bridge):
         await model.prepare()
     return model
 

@@ -222,6 +222,11 @@ def test_bytes_of_images_and_pdfs_go_inline_and_urls_by_name() -> None:
     ]
 
 
+def test_a_picture_that_gemini_does_not_read_is_refused_before_the_call() -> None:
+    with pytest.raises(ConfigError, match="a PNG, a JPEG or a WebP"):
+        body(user(Image(b"GIF89a")))
+
+
 @pytest.mark.parametrize(
     ("choice", "config"),
     [

@@ -8,6 +8,7 @@ from typing import Any
 from remit.agent.agent import Agent
 from remit.cli.doctor.finding import Finding
 from remit.models.bridge import Bridge
+from remit.models.google import GoogleGemini
 from remit.models.local import LocalModel
 from remit.models.local.model import check_file
 from remit.models.openai_chat import OpenAIChat
@@ -18,6 +19,7 @@ from remit.values.errors import ConfigError
 _PACKAGES: tuple[tuple[type, str, str], ...] = (
     (OpenAIChat, "openai", "openai"),
     (OpenAIResponses, "openai", "openai"),
+    (GoogleGemini, "google.genai", "google"),
     (LocalModel, "xllamacpp", "local"),
     (Bridge, "pydantic_ai", "bridge"),
 )

@@ -26,7 +26,7 @@ def installed(package: str) -> bool:
     """Whether the package could be imported."""
     try:
         return find_spec(package) is not None
-    except ValueError:
+    except (ValueError, ModuleNotFoundError):  # the second where what it stands in is missing
         return False
 
 

@@ -63,6 +63,7 @@ def test_where_no_rate_is_guessed_nothing_is_found(sound: Agent[Any, Any]) -> No
     [
         ("openai:gpt-5.1", "openai"),
         ("openai-responses:gpt-5.1", "openai"),
+        ("google:gemini-3.8-flash", "google.genai"),
         ("bridge:groq:llama-3.3", "pydantic_ai"),
     ],
 )

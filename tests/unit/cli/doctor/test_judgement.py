@@ -93,6 +93,7 @@ def test_what_keeps_a_database_shut_is_told_with_its_mend(why: Why) -> None:
 def test_a_package_is_there_or_not() -> None:
     assert installed("remit")
     assert not installed("no_such_package_of_anybody")
+    assert not installed("no_such_package_of_anybody.part")
 
 
 @pytest.mark.parametrize(
