@@ -340,7 +340,8 @@ class AgentState:
         def edited(call: Call) -> Call:
             if call.id != call_id:
                 return call
-            return msgspec.structs.replace(call, arguments=arguments)
+            # What its maker signed is not what stands there.
+            return msgspec.structs.replace(call, arguments=arguments, signature=None)
 
         self.open_calls = tuple(edited(call) for call in self.open_calls)
         if self.turns:

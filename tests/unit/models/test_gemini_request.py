@@ -13,7 +13,7 @@ from remit.models.google import GoogleGemini, Thinking
 from remit.models.google.turns import UNSIGNED
 from remit.models.request import OutputSpec, ToolSpec
 from remit.testing import check_gemini
-from remit.testing.provider import sign, sign_call
+from remit.testing.provider import sign, sign_call, sign_text
 from remit.values.content import Call, Image, Pdf, Reasoning, Text
 from remit.values.errors import ConfigError
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -97,7 +97,7 @@ def test_signatures_go_back_where_they_came() -> None:
         user("Go"),
         answer(thought("hm", sign("hm")), Text("See: "), called("a", signature=signed())),
         ToolMessage("a", "look", "one"),
-        answer(thought("so"), Text("Done."), thought("", sign("Done."), "text")),
+        answer(thought("so"), Text("Done."), thought("", sign_text("strict"), "text")),
         user("More"),
     )["contents"]
 
@@ -106,28 +106,28 @@ def test_signatures_go_back_where_they_came() -> None:
     assert found[1]["parts"][2]["thoughtSignature"] == signed()
     assert found[3]["parts"] == [
         {"text": "so", "thought": True},
-        {"text": "Done.", "thoughtSignature": sign("Done.")},
+        {"text": "Done.", "thoughtSignature": sign_text("strict")},
     ]
 
 
 def test_a_texts_signature_without_its_text_stands_by_itself() -> None:
     found = body(
         user("Go"),
-        answer(called("a"), thought("", sign(""), "text")),
+        answer(called("a"), thought("", sign_text("strict"), "text")),
         ToolMessage("a", "look", "one"),
     )["contents"]
 
-    assert found[1]["parts"][1] == {"text": "", "thoughtSignature": sign("")}
+    assert found[1]["parts"][1] == {"text": "", "thoughtSignature": sign_text("strict")}
 
 
 def test_two_signatures_of_texts_stay_with_their_own() -> None:
-    one, other = thought("", sign("One."), "text"), thought("", sign("Two."), "text")
+    one, other = thought("", sign_text("strict"), "text"), thought("", sign_text("strict"), "text")
 
     found = body(user("Go"), answer(Text("One."), one, Text("Two."), other), user("On"))
 
     assert found["contents"][1]["parts"] == [
-        {"text": "One.", "thoughtSignature": sign("One.")},
-        {"text": "Two.", "thoughtSignature": sign("Two.")},
+        {"text": "One.", "thoughtSignature": sign_text("strict")},
+        {"text": "Two.", "thoughtSignature": sign_text("strict")},
     ]
 
 
@@ -169,7 +169,7 @@ def test_one_turn_more_only_adds_at_the_end() -> None:
         answer(called("a", signature=signed())),
         ToolMessage("a", "look", "one"),
         user("Also this"),
-        answer(Text("Done."), thought("", sign("Done."), "text")),
+        answer(Text("Done."), thought("", sign_text("strict"), "text")),
         user("More"),
         answer(called("b"), called("c")),
         ToolMessage("b", "look", "one"),

@@ -13,7 +13,7 @@ from remit.models.assemble import RawCall
 from remit.models.google import GoogleGemini
 from remit.models.request import Chunk, StopChunk, TextChunk
 from remit.testing import Answer, Call, Quirks, Reply, Say, StrictProvider, Think
-from remit.testing.provider import Sent, sign, sign_call
+from remit.testing.provider import Sent, sign_call, sign_text
 from remit.values.content import Reasoning, Text
 from remit.values.errors import ConnectionFailedError
 from remit.values.usage import Usage
@@ -53,7 +53,11 @@ async def test_a_script_is_answered_through_the_official_client() -> None:
         RawCall("a", {"x": 1}, None, sign_call("a", {"x": 1}, "strict")),
         RawCall("b", {}),
     ]
-    assert second.parts == [Reasoning("so"), Text("done"), Reasoning("", sign("done"), form="text")]
+    assert second.parts == [
+        Reasoning("so"),
+        Text("done"),
+        Reasoning("", sign_text("strict"), form="text"),
+    ]
     assert not provider.refused
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from remit.testing import RefusedError, check_gemini
-from remit.testing.provider import sign, sign_call
+from remit.testing.provider import sign, sign_call, sign_text
 from remit.testing.provider.gemini_parts import UNSIGNED
 
 OBJECT = {"type": "object", "properties": {}}
@@ -60,8 +60,8 @@ TAKEN = [
     body(HI, model(call("a", **MARK), call("b")), user(result("b"), result("a")), user("On")),
     body(HI, model(call(None, **MARK)), user(result(None))),
     body(HI, model(call(), call("b")), user(result(), result("b")), HI),
-    body(HI, model("Hi", {"text": "", "thoughtSignature": sign("Hi")}), HI),
-    body(HI, model({"text": "Hi", "thoughtSignature": sign("Hi")}), HI),
+    body(HI, model("Hi", {"text": "", "thoughtSignature": sign_text("strict")}), HI),
+    body(HI, model({"text": "Hi", "thoughtSignature": sign_text("strict")}), HI),
     body(user({"inlineData": {"mimeType": "image/png", "data": "YQ=="}}, "See")),
     body(user({"fileData": {"fileUri": "https://files.example.com/a.pdf"}})),
     body(systemInstruction={"parts": [{"text": "Help."}]}, safetySettings=[]),
@@ -142,8 +142,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "Thought signature is not valid at contents[1].parts[0].",
     ),
     (body(HI, model(THOUGHT | {"text": "changed"}, "Hi"), HI), "Thought signature is not valid"),
-    (body(HI, model({"text": "Hi", "thoughtSignature": sign("Ho")}), HI), "is not valid"),
-    (body(HI, model({"text": "", "thoughtSignature": sign("Ho")}, "Hi"), HI), "is not valid"),
+    (body(HI, model({"text": "Hi", "thoughtSignature": sign_text("other")}), HI), "is not valid"),
+    (
+        body(HI, model({"text": "", "thoughtSignature": sign_text("other")}, "Hi"), HI),
+        "is not valid",
+    ),
     (body(HI, model({"text": "Hi", "thoughtSignature": "a-b_"}), HI), "Base64 decoding failed"),
     (body(tools=tools("3d")), "Must start with a letter or an underscore"),
     (body(tools=tools("add", "add")), "Duplicate function declaration found: add"),

@@ -1,7 +1,7 @@
 """A provider on loopback that refuses what the vendors refuse."""
 
 from remit.testing.provider.anthropic_rules import check_anthropic
-from remit.testing.provider.gemini_parts import sign_call
+from remit.testing.provider.gemini_parts import sign_call, sign_text
 from remit.testing.provider.gemini_rules import check_gemini
 from remit.testing.provider.openai_rules import check_openai
 from remit.testing.provider.refusal import Refusal, RefusedError
@@ -24,4 +24,5 @@ __all__ = [
     "check_responses",
     "sign",
     "sign_call",
+    "sign_text",
 ]

@@ -65,6 +65,12 @@ def sign_call(name: str, arguments: Any, maker: str) -> str:
     return sign(sendable(written), maker)
 
 
+def sign_text(maker: str) -> str:
+    """The signature of an answer's text by `maker`. It stands for whatever was said: pieces of text
+    may come and go as one."""
+    return sign("text", maker)
+
+
 def contents_are_contents(body: Body) -> Refusal | None:
     """There are contents, each with a role and parts alone."""
     contents = body.get("contents")
@@ -182,7 +188,7 @@ def signatures_fit(body: Body, *, maker: str) -> Refusal | None:
         except (binascii.Error, TypeError, ValueError):
             words = f'Base64 decoding failed for "{given}"'
             return invalid(f"Invalid value at '{place}.thought_signature' (TYPE_BYTES), {words}")
-        if given not in _fitting(part, body, maker):
+        if given not in _fitting(part, maker):
             return invalid(f"Thought signature is not valid at {place}.")
     return None
 
@@ -196,15 +202,11 @@ PART_RULES: tuple[Rule, ...] = (
 )
 
 
-def _fitting(part: Body, body: Body, maker: str) -> list[str]:
+def _fitting(part: Body, maker: str) -> tuple[str, ...]:
     call = part.get("functionCall")
     if call is not None:
-        return [sign_call(call["name"], call.get("args", {}), maker), UNSIGNED]
-    if part["text"]:
-        return [sign(part["text"], maker)]
-    # By itself it signs what was said before it, which may have gone as another part.
-    said = [part["text"] for _, role, part in _parts(body) if role == "model" and "text" in part]
-    return [sign(text, maker) for text in said]
+        return sign_call(call["name"], call.get("args", {}), maker), UNSIGNED
+    return (sign(part["text"], maker) if part.get("thought") else sign_text(maker),)
 
 
 def _parts(body: Body) -> Iterator[tuple[str, str, Any]]:

@@ -62,7 +62,8 @@ _JSON = "application/json"
 def check_gemini(body: Body, *, maker: str = MAKER) -> None:
     """Raise RefusedError for a body of a `generateContent` request that Gemini would refuse.
 
-    Signatures have to be those of `maker`, as `sign_call` and `sign` give them.
+    Signatures have to be those of `maker`, as `sign_call`, `sign_text` and, for thoughts,
+    `sign` give them.
     """
     refusal = refused_by_gemini(body, maker=maker)
     if refusal is not None:

@@ -9,10 +9,9 @@ from itertools import groupby
 
 from remit.models.request import Stop
 from remit.testing.model import Call
-from remit.testing.provider.gemini_parts import sign_call
+from remit.testing.provider.gemini_parts import sign_call, sign_text
 from remit.testing.provider.refusal import Body, Refusal
 from remit.testing.provider.script import Reply, Sent, Think
-from remit.testing.provider.signing import sign
 from remit.values.errors import ProviderError
 from remit.values.usage import Usage
 
@@ -115,7 +114,7 @@ def _last(reply: Reply, maker: str) -> list[Body]:
     thought = any(isinstance(part, Think) for part in reply.parts)
     if last is None or isinstance(last, Call | Think) or not last.text or not thought:
         return [{"text": ""}]
-    return [{"text": "", "thoughtSignature": sign(last.text, maker)}]
+    return [{"text": "", "thoughtSignature": sign_text(maker)}]
 
 
 def _call(call: Call, id: str | None) -> Body:
