@@ -17,6 +17,7 @@ from remit import Agent, App, Budget, Caller, Card, Catalogue, Pricing, Run, too
 from remit.agent.fold import Fold
 from remit.messages import AssistantMessage, Reasoning, ToolMessage
 from remit.models.google import GoogleGemini, Thinking
+from remit.models.google.turns import UNSIGNED
 from remit.store.protocol import Store
 from remit.testing import Call, CrashStore, ManualClock, Quirks, Reply, Say, StrictProvider, Think
 from remit.testing.life import is_crash
@@ -238,6 +239,29 @@ async def test_a_signature_survives_a_store_and_a_new_process(
         if "thoughtSignature" in part
     ]
     assert len(signed) == 2
+
+
+async def test_a_call_that_a_person_changed_is_sent_without_what_was_signed(
+    store: Store, clock: ManualClock
+) -> None:
+    async with serving(by_conversation) as provider:
+        clerk = desk(World(), []).replace(model=gemini(provider))
+        async with app_on(store, clock, clerk) as app:
+            run_id = await app.start("desk", "Refund A-1", user="u_1")
+            paused = await asyncio.wait_for(app.wait(run_id), 10)
+            edit = {paused.pending[0].id: {"order": "A-1", "amount": 7}}
+            await app.decide(run_id, edit=edit, by=STAFF)
+            run = await asyncio.wait_for(app.wait(run_id), 10)
+
+    assert run.text == "Done: refunded 7"
+    [refund] = [
+        part
+        for content in contents(provider.requests[-1])
+        for part in content["parts"]
+        if part.get("functionCall", {}).get("name") == "refund"
+    ]
+    assert refund["functionCall"]["args"] == {"order": "A-1", "amount": 7}
+    assert refund["thoughtSignature"] == UNSIGNED
 
 
 async def test_thoughts_are_paid_as_output() -> None:

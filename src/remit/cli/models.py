@@ -17,7 +17,7 @@ from remit.values.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """`openai:NAME`, the server that has it, and `IN,OUT` rates per million tokens."""
+    """`openai:NAME` or another, the server that has it, and `IN,OUT` rates per million tokens."""
 
     name: str
     base_url: str | None = None
@@ -69,14 +69,16 @@ async def ready(wanted: Wanted) -> Model:
 
 
 def named(wanted: Wanted) -> Model:
-    """The model; nothing is loaded yet."""
+    """The model; nothing is loaded yet. Raises ConfigError for what does not go together."""
     check_name(wanted.name)
     provider, _, name = wanted.name.partition(":")
     card = Card(pricing=wanted.pricing)
+    if wanted.json_tools and provider != "openai":
+        raise ConfigError("--json-tools is for servers of OpenAI's Chat Completions: leave it out")
     if provider == "openai-responses":
-        if wanted.json_tools:
-            raise ConfigError("--json-tools is for servers that speak Chat Completions")
         return OpenAIResponses(name, base_url=wanted.base_url, card=card)
+    if provider == "google":
+        return GoogleGemini(name, base_url=wanted.base_url, card=card)
     if provider != "openai":
         return Catalogue({wanted.name: card}).model(wanted.name)
     return OpenAIChat(

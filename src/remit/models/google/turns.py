@@ -112,7 +112,7 @@ def _model_parts(parts: Iterable[Text | Reasoning | Call]) -> list[Part]:
         match part:
             case Text():
                 found.append({"text": part.text})
-            case Reasoning(form="text"):
+            case Reasoning() if part.form == SIGNS_TEXT:
                 _sign(found, part.signature)
             case Reasoning():
                 found.append({"text": part.text, "thought": True} | _signed(part.signature))
