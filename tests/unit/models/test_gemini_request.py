@@ -110,7 +110,15 @@ def test_signatures_go_back_where_they_came() -> None:
     ]
 
 
-def test_a_texts_signature_without_its_text_stands_by_itself() -> None:
+def test_a_signature_whose_text_is_not_where_it_was_is_left_out() -> None:
+    alone = thought("", sign_text("strict"), "text")
+
+    found = body(user("Go"), answer(alone, Text('{"a":1}')), user("On"))["contents"]
+
+    assert found[1]["parts"] == [{"text": '{"a":1}'}]
+
+
+def test_a_texts_signature_behind_calls_stands_by_itself() -> None:
     found = body(
         user("Go"),
         answer(called("a"), thought("", sign_text("strict"), "text")),

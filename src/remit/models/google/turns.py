@@ -125,11 +125,12 @@ def _model_parts(parts: Iterable[Text | Reasoning | Call]) -> list[Part]:
 
 
 def _sign(found: list[Part], signature: str | None) -> None:
-    """Put the signature of text on the text that it came with or, where that had none, behind."""
+    """Put the signature of text on the text that it came with, or behind calls by itself. Where
+    neither is before it, what it signed is not as it came, and it is left out."""
     last = found[-1] if found else {}
     if "text" in last and "thought" not in last and "thoughtSignature" not in last:
         last.update(_signed(signature))
-    else:
+    elif "functionCall" in last:
         found.append({"text": ""} | _signed(signature))
 
 
