@@ -132,8 +132,18 @@ async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
         with pytest.raises(ConnectionFailedError) as caught:
             await chunks_of(model(server, base_url=f"http://127.0.0.1:{port}"))
 
+    assert "Connect" in caught.value.reason
     assert KEY not in all_of(caught.value)
     assert caught.value.__context__ is None
+
+
+async def test_a_redirect_does_not_take_the_key_along() -> None:
+    async with loopback() as other:
+        away = {"location": f"http://127.0.0.1:{other.port}/v1/models/x"}
+        error = await refused(Reply([], 307, away))
+
+        assert error.status == 307
+        assert not other.requests
 
 
 NOTHING = Reply([], status=0, ending="hang")

@@ -345,6 +345,7 @@ def test_further_fields_are_sent_beside_ours() -> None:
         ({"client": object()}, "google.genai.Client"),
         ({"client": object(), "api_key": "k"}, "belong to the client"),
         ({"base_url": "generativelanguage"}, "http://"),
+        ({"base_url": "https://proxy.example.com/g/v1beta/"}, "'https://proxy.example.com/g', not"),
         ({"timeout": 0}, "timeout"),
         ({"thinking": {"level": "low"}}, "Thinking"),
         ({"options": {"tools": [{"googleSearch": {}}]}}, "cannot hold tools"),

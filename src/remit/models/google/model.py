@@ -22,6 +22,7 @@ from remit.values.errors import ConfigError, ConnectionFailedError, ProviderErro
 
 _AFTER_FINISH_SECONDS = 10.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*")
+_VERSION = re.compile(r"/v[1-9][a-z0-9]*/*$")
 _OURS = ("contents", "systemInstruction", "tools", "toolConfig")
 _OURS_WITHIN = ("maxOutputTokens", "candidateCount", "responseJsonSchema", "responseSchema")
 
@@ -154,6 +155,11 @@ def _check(model: GoogleGemini) -> None:
         )
     if model.base_url is not None and not model.base_url.startswith(("http://", "https://")):
         raise ConfigError(f"base_url must begin with http:// or https://, not {model.base_url!r}")
+    if model.base_url is not None and _VERSION.search(model.base_url):
+        raise ConfigError(
+            f"base_url must end before the interface's version, which the package puts behind it:"
+            f" {_VERSION.sub('', model.base_url)!r}, not {model.base_url!r}"
+        )
     if model.thinking is not None and not isinstance(model.thinking, Thinking):
         raise ConfigError(f"GoogleGemini.thinking must be a Thinking, not {model.thinking!r}")
     if not model.timeout > 0:
