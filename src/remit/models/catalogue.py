@@ -41,6 +41,7 @@ class Catalogue:
             if not isinstance(card, Card):
                 raise ConfigError(f"the catalogue needs a Card for {name!r}, not {card!r}")
         self._providers: dict[str, Provider] = {
+            "anthropic": _anthropic,
             "bridge": _bridge,
             "google": _google,
             "local": _local,
@@ -94,6 +95,12 @@ def _check_provider(prefix: str, provider: Provider) -> None:
             f"the provider {prefix!r} must be a function from a name and a Card to a model,"
             f" not {provider!r}"
         )
+
+
+def _anthropic(name: str, card: Card) -> Model:
+    from remit.models.anthropic import AnthropicMessages
+
+    return AnthropicMessages(name, card=card)
 
 
 def _openai(name: str, card: Card) -> Model:

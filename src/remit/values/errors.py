@@ -71,6 +71,9 @@ class ProviderError(Final):
     request_id: str | None = None
     retry_after: float | None = None
     message: str = ""
+    may_cost: bool = False
+    """Whether tokens may have been charged: the answer had begun, or nothing says that it had
+    not."""
 
     @property
     def detail(self) -> str:
@@ -88,6 +91,8 @@ class ConnectionFailedError(Final):
     """The model's provider could not be reached: {reason}."""
 
     reason: str
+    may_cost: bool = True
+    """Whether tokens may have been charged: False where nothing was sent."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -36,10 +36,12 @@ async def test_a_missing_key_is_told_before_anything_is_asked(
 
 
 def test_a_gemini_model_is_asked_at_the_server_that_is_named_at_the_price_that_is_told() -> None:
-    model = named(Wanted(name="google:gemini-test", base_url=URL, price="0.3,2.5"))
+    model = named(
+        Wanted(name="google:gemini-test", base_url=URL.removesuffix("/v1"), price="0.3,2.5")
+    )
 
     assert isinstance(model, GoogleGemini)
-    assert (model.name, model.base_url) == ("google:gemini-test", URL)
+    assert (model.name, model.base_url) == ("google:gemini-test", URL.removesuffix("/v1"))
     assert model.card.pricing is not None
 
 

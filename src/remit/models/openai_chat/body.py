@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,7 +13,8 @@ from remit.models.openai_chat.dialect import Dialect
 from remit.models.openai_chat.history import Answered, Said, mended
 from remit.models.openai_chat.pieces import DETAILS, FIELDS
 from remit.models.request import ModelRequest, ToolSpec
-from remit.values.content import Call, Reasoning, sendable
+from remit.models.wire.plain import clean
+from remit.values.content import Call, Reasoning
 
 _EMPTY_RESULT = "(empty)"
 
@@ -77,17 +77,6 @@ def as_json(value: object) -> str:
     return json.dumps(
         clean(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str
     )
-
-
-def clean(value: Any) -> Any:
-    """Plain data as every server can read it: half characters are U+FFFD, NaN is null."""
-    if isinstance(value, str):
-        return sendable(value)
-    if isinstance(value, dict):
-        return {clean(key): clean(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _choice(choice: str) -> Any:

@@ -13,11 +13,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from remit.models.openai_chat.body import as_json, clean, opening, plain
+from remit.models.openai_chat.body import as_json, opening, plain
 from remit.models.openai_chat.dialect import Dialect
 from remit.models.openai_chat.history import Said, mended
 from remit.models.openai_chat.pieces import Reader
 from remit.models.request import CallChunk, Chunk, ModelRequest, StopChunk, TextChunk, ToolSpec
+from remit.models.wire.plain import clean
 from remit.values.errors import ConfigError
 
 _RULE = (

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from remit.models.wire.events import DONE, Events, read_json
-from remit.models.wire.failures import reason, scrub
+from remit.models.wire.failures import reason, scrub, was_sent
 from remit.values.errors import ConfigError, ConnectionFailedError, RemitError
 
 _AFTER_DONE_SECONDS = 0.1
@@ -136,15 +136,16 @@ async def _send(
     try:
         async with asyncio.timeout(seconds):
             return await request.__aenter__()
-    except (TimeoutError, errors.timeout):
-        return ConnectionFailedError(reason=f"no connection or no answer in {seconds:g} seconds")
+    except (TimeoutError, errors.timeout) as error:
+        words = f"no connection or no answer in {seconds:g} seconds"
+        return ConnectionFailedError(reason=words, may_cost=was_sent(error))
     except errors.status as error:
         refused: Any = error
         told = Exchange(_nothing(), refused.response.headers, secret)
         told.refusal = Refusal(refused.status_code, _body_of(refused))
         return told
     except errors.connection as error:
-        return ConnectionFailedError(reason=reason(error, secret))
+        return ConnectionFailedError(reason=reason(error, secret), may_cost=was_sent(error))
     except errors.any as error:
         return ConfigError(f"the client cannot send: {scrub(str(error), secret)}")
 

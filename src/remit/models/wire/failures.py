@@ -14,6 +14,10 @@ _KEYS = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|key)[-_]|AIza|ya29\.|Bearer\s+)[A-
 _TAGS = re.compile(r"<[^>]*>")
 _REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id", "x-groq-id")
 _HIDDEN = "[hidden]"
+_UNANSWERED = (200, 408, 504)
+"""Statuses of requests that may have been worked on."""
+_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
+"""What the HTTP client raises before anything is sent."""
 
 
 def provider_error(
@@ -23,6 +27,7 @@ def provider_error(
 
     A status inside of the report stands for that of an answer that had begun with 200.
     """
+    may_cost = status in _UNANSWERED
     inside = _inside(error)
     code = inside.get("code")
     told = code if type(code) is int else inside.get("status_code")
@@ -35,6 +40,7 @@ def provider_error(
         request_id=next((headers[name] for name in _REQUEST_IDS if name in headers), None),
         retry_after=retry_after(headers),
         message=scrub(_message(error, inside), secret),
+        may_cost=may_cost,
     )
 
 
@@ -68,6 +74,16 @@ def reason(error: BaseException, secret: str | None) -> str:
         error = error.__cause__
     words = scrub(str(error), secret)
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def was_sent(error: BaseException) -> bool:
+    """Whether the request may have been sent before `error` came, by its causes."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if type(cause).__name__ in _UNSENT:
+            return False
+        cause = cause.__cause__
+    return True
 
 
 def _number(text: str | None) -> float | None:

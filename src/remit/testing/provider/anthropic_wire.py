@@ -20,6 +20,7 @@ _STOP: Mapping[Stop, str] = {
     "calls": "tool_use",
     "length": "max_tokens",
     "refusal": "refusal",
+    "pause": "pause_turn",
 }
 _TYPES = {
     401: "authentication_error",

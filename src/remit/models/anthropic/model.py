@@ -1,0 +1,217 @@
+"""A model behind Anthropic's Messages."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from remit.models.anthropic.body import LEAST_THINKING, Wishes, build
+from remit.models.anthropic.clients import asking, clients
+from remit.models.anthropic.failures import failure
+from remit.models.anthropic.pieces import Reader
+from remit.models.protocol import Card
+from remit.models.request import Chunk, ModelRequest
+from remit.models.wire.clients import Clients
+from remit.models.wire.events import Unreadable
+from remit.models.wire.exchange import Exchange
+from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
+
+_AFTER_FINISH_SECONDS = 10.0
+_OURS = ("cache_control", "max_tokens", "messages", "model", "stream", "system", "tools")
+_PROVIDERS = ("container", "mcp_servers")
+"""Fields that have Anthropic run tools of its own."""
+_GONE = ("temperature", "top_k", "top_p")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnthropicMessages:
+    """A model that is asked through the official `anthropic` package (`pip install
+    remit[anthropic]`), in version 2026-10-21 of its interface.
+
+    `model` is its name on the server, `provider:model` its name in records. The key is `api_key`,
+    else ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, which are read at the first call; a server with
+    a `base_url` may need none. `client` is an `anthropic.AsyncAnthropic` of the caller's own, or
+    one of its kind for Google Cloud, Foundry or Bedrock (Mantle); it is used without retries, and
+    the caller closes it.
+
+    `thinking` is "adaptive", a budget in tokens, or "off"; None leaves it to the model. An answer
+    that must have a form is held to it by Anthropic's structured outputs where its schema has a
+    place there, else, and with `output="tool"`, it is asked for by a final tool. `cache` is how
+    long the prompt is kept for the next call; None marks nothing. `timeout` is how many seconds may
+    pass without a piece of the answer; signs of life count for nothing. `options` are further
+    fields of the request, like `{"output_config": {"effort": "high"}}`.
+
+    Raises ConfigError for options that contradict each other.
+    """
+
+    model: str = field(kw_only=False)
+    provider: str = "anthropic"
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    client: Any | None = field(default=None, repr=False)
+    card: Card = field(default_factory=Card)
+    thinking: int | Literal["adaptive", "off"] | None = None
+    output: Literal["schema", "tool"] = "schema"
+    cache: Literal["5m", "1h"] | None = "5m"
+    timeout: float = 300.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    _clients: Clients = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_server(self)
+        _check_wishes(self)
+        _check_options(self.options)
+        object.__setattr__(self, "model", self.model.removeprefix(f"{self.provider}:"))
+        made = clients(self.client, self.base_url, self.api_key, self.timeout)
+        object.__setattr__(self, "_clients", made)
+
+    @property
+    def name(self) -> str:
+        """`provider:model`, as it stands in records."""
+        return f"{self.provider}:{self.model}"
+
+    async def prepare(self) -> None:
+        """Load the package and read the key now, and not at the first call.
+
+        Raises ConfigError where one is missing.
+        """
+        await self._clients.open()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        """The answer's pieces, as they come.
+
+        Raises ConfigError before the call where the package or a key is missing, ProviderError
+        for what the server refuses or reports, ConnectionFailedError for a server that cannot
+        be reached, falls silent or is cut off. Both say whether tokens may have been charged.
+        """
+        client = await self._clients.open()
+        reader = Reader()
+        async with asking(client, self.body(request), self.timeout) as source:
+            ended = False
+            while not ended:
+                chunks, ended = await _listen(source, reader, self.timeout)
+                for chunk in chunks:
+                    yield chunk
+            _check_whole(source, reader)
+            for chunk in reader.close():
+                yield chunk
+            if reader.ended:
+                await source.drain()
+
+    def body(self, request: ModelRequest) -> dict[str, Any]:
+        """The body of the HTTP request that asks `request`."""
+        wishes = Wishes(self.thinking, self.output, self.cache, self.options)
+        return build(request, model=self.model, maker=self.name, wishes=wishes)
+
+
+async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:
+    """Wait until the answer moves on; what came, and whether that was the last of it.
+
+    A server that has said why the model stopped may be silent or gone: the answer is whole.
+    """
+    if source.refusal is not None:
+        return [], True
+    before, taken = reader.moved, list[Chunk]()
+    finished = reader.finish is not None
+    silence = min(seconds, _AFTER_FINISH_SECONDS) if finished else seconds
+    try:
+        async with asyncio.timeout(silence):
+            while reader.moved == before and reader.error is None and not reader.ended:
+                event = await source.next()
+                if event is None:
+                    return taken, True
+                taken += reader.take(event)
+    except Unreadable as error:
+        broken: Exception = ProviderError(
+            status=200, message=f"the answer holds {error}", may_cost=True
+        )
+    except TimeoutError:
+        broken = ConnectionFailedError(reason=f"nothing came for {silence:g} seconds")
+    except ConnectionFailedError as error:
+        broken = error
+    else:
+        return taken, reader.error is not None or reader.ended
+    if finished:
+        return taken, True
+    raise broken
+
+
+def _check_whole(source: Exchange, reader: Reader) -> None:
+    """Raise unless the answer came to its end."""
+    if source.refusal is not None or reader.error is not None:
+        raise failure(source, reader.error)
+    if reader.finish is not None or (reader.ended and reader.moved):
+        return
+    if source.any and not reader.moved:
+        words = "what came is no answer of Anthropic's Messages"
+        raise ProviderError(status=200, message=words, may_cost=True)
+    raise ConnectionFailedError(reason="the answer was cut off before its end")
+
+
+def _check_server(model: AnthropicMessages) -> None:
+    name, client, url = model.model, model.client, model.base_url
+    if not isinstance(name, str) or not name.strip():
+        raise ConfigError(f"AnthropicMessages needs the model's name, not {name!r}")
+    if client is not None and (url or model.api_key):
+        raise ConfigError(
+            "AnthropicMessages: base_url= and api_key= belong to the client that is given"
+        )
+    if client is not None and not _is_async_client(client):
+        raise ConfigError(
+            f"AnthropicMessages.client must be an anthropic.AsyncAnthropic, not {client!r}"
+        )
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise ConfigError(f"base_url must begin with http:// or https://, not {url!r}")
+    if not model.timeout > 0:
+        raise ConfigError(
+            f"AnthropicMessages.timeout must be more than 0 seconds, not {model.timeout!r}"
+        )
+
+
+def _check_wishes(model: AnthropicMessages) -> None:
+    thinking = model.thinking
+    budget = type(thinking) is int and thinking >= LEAST_THINKING
+    if not budget and thinking not in (None, "adaptive", "off"):
+        raise ConfigError(
+            'AnthropicMessages.thinking must be "adaptive", "off" or a budget of at least'
+            f" {LEAST_THINKING:,} tokens, not {thinking!r}"
+        )
+    if thinking is not None and "thinking" in model.options:
+        raise ConfigError("AnthropicMessages: give thinking= or options' thinking, not both")
+    if model.output not in ("schema", "tool"):
+        raise ConfigError(
+            f'AnthropicMessages.output must be "schema" or "tool", not {model.output!r}'
+        )
+    if model.cache not in (None, "5m", "1h"):
+        raise ConfigError(
+            f'AnthropicMessages.cache must be "5m", "1h" or None, not {model.cache!r}'
+        )
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    taken = sorted(set(options) & set(_OURS))
+    if taken:
+        raise ConfigError(
+            f"AnthropicMessages.options cannot hold {', '.join(taken)}: remit sets it"
+        )
+    gone = sorted(set(options) & set(_GONE))
+    if gone:
+        raise ConfigError(
+            f"AnthropicMessages.options cannot hold {', '.join(gone)}: Anthropic takes it no"
+            " more since version 2026-10-21"
+        )
+    theirs = sorted(set(options) & set(_PROVIDERS))
+    if theirs:
+        raise ConfigError(
+            f"AnthropicMessages.options cannot hold {', '.join(theirs)}: what Anthropic runs"
+            " itself no grant, approval, budget or journal reaches; write a tool that does it"
+        )
+
+
+def _is_async_client(client: object) -> bool:
+    return hasattr(client, "with_options") and inspect.iscoroutinefunction(
+        getattr(client, "close", None)
+    )

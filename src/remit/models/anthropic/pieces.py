@@ -1,0 +1,190 @@
+"""From the events of an answer, as Anthropic sends them, to remit's own pieces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from remit.models.anthropic.blocks import REDACTED
+from remit.models.anthropic.usage import Tally
+from remit.models.request import (
+    CallChunk,
+    Chunk,
+    ReasoningChunk,
+    Stop,
+    StopChunk,
+    TextChunk,
+    UsageChunk,
+)
+
+_STOPS: dict[str, Stop] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "pause",
+    "refusal": "refusal",
+}
+
+
+@dataclass(slots=True)
+class _Open:
+    """A block that has begun."""
+
+    kind: object
+    number: int = 0
+    given: object = None
+    """The arguments of a call that came whole, with its beginning."""
+    signature: str = ""
+    told: bool = False
+    """Whether a piece of the arguments came."""
+
+
+class Reader:
+    """Reads one answer. Whatever it does not know it passes over: events, blocks and deltas of
+    other kinds, among them the tools that Anthropic runs itself."""
+
+    def __init__(self) -> None:
+        self.finish: str | None = None
+        """Why the model stopped, in Anthropic's word; None until it says so."""
+        self.moved = 0
+        """How many events brought something."""
+        self.ended = False
+        """Whether the answer's last event came."""
+        self.error: object = None
+        """What was reported instead of going on."""
+        self._blocks: dict[object, _Open] = {}
+        self._calls = 0
+        self._tally = Tally()
+        self._said = False
+        self._refused: object = None
+
+    def take(self, event: object) -> list[Chunk]:
+        """What the next event brings. An error in it is left in `error`."""
+        if not isinstance(event, dict):
+            return []
+        taken = list(self._read(event))
+        self.moved += bool(taken)
+        return taken
+
+    def close(self) -> Iterator[Chunk]:
+        """What can be told once the answer is whole."""
+        for block in self._blocks.values():
+            yield from self._end(block)
+        stop = self._stop()
+        if stop == "refusal" and not self._said and isinstance(self._refused, str):
+            yield TextChunk(self._refused)
+        yield StopChunk(stop)
+
+    def _read(self, event: dict[str, Any]) -> Iterator[Chunk]:
+        match event.get("type"):
+            case "message_start":
+                self.moved += 1
+                yield from self._report(_dict(event, "message"))
+            case "content_block_start":
+                self.moved += 1
+                yield from self._begin(event.get("index"), _dict(event, "content_block"))
+            case "content_block_delta":
+                yield from self._go_on(event.get("index"), _dict(event, "delta"))
+            case "content_block_stop":
+                self.moved += 1
+                block = self._blocks.pop(event.get("index"), None)
+                yield from () if block is None else self._end(block)
+            case "message_delta":
+                yield from self._report(event)
+                self._finish(_dict(event, "delta"))
+            case "message_stop":
+                self.ended = True
+            case "message":
+                yield from self._whole(event)
+            case "error":
+                self.error = event
+            case None:
+                self.error = event if event.get("error") else None
+
+    def _whole(self, message: dict[str, Any]) -> Iterator[Chunk]:
+        """An answer that came in one piece, as from a server that does not stream."""
+        content = message.get("content")
+        for index, block in enumerate(content if isinstance(content, list) else []):
+            if isinstance(block, dict):
+                yield from self._begin(index, block)
+                yield from self._end(self._blocks.pop(index))
+        yield from self._report(message)
+        self._finish(message)
+        self.ended = True
+
+    def _begin(self, index: object, block: dict[str, Any]) -> Iterator[Chunk]:
+        for at, other in self._blocks.items():
+            # A server may leave out that a block is over.
+            if other.kind == "thinking" or at == index:
+                yield from self._end(other)
+        opened = self._blocks[index] = _Open(block.get("type"))
+        match opened.kind:
+            case "text":
+                yield from self._say(block.get("text"))
+            case "thinking":
+                yield from self._think(opened, block)
+            case "redacted_thinking":
+                if isinstance(block.get("data"), str):
+                    yield ReasoningChunk("", block["data"], REDACTED)
+            case "tool_use":
+                opened.number, opened.given = self._calls, block.get("input")
+                self._calls += 1
+                name = block.get("name")
+                yield CallChunk(opened.number, name if isinstance(name, str) else "")
+
+    def _go_on(self, index: object, delta: dict[str, Any]) -> Iterator[Chunk]:
+        block = self._blocks.get(index)
+        self.moved += any(value for name, value in delta.items() if name != "type")
+        match delta.get("type"):
+            case "text_delta":
+                yield from self._say(delta.get("text"))
+            case "thinking_delta" | "signature_delta":
+                yield from self._think(block or _Open("thinking"), delta)
+            case "input_json_delta" if block and block.kind == "tool_use":
+                piece = delta.get("partial_json")
+                if isinstance(piece, str) and piece:
+                    block.told = block.told or bool(piece.strip())
+                    yield CallChunk(block.number, "", piece)
+
+    def _end(self, block: _Open) -> Iterator[Chunk]:
+        if block.kind == "tool_use" and block.given and not block.told:
+            block.told = True
+            yield CallChunk(block.number, "", json.dumps(block.given))
+        if block.signature:
+            # It stands for the whole block, and what follows it is another one.
+            signature, block.signature = block.signature, ""
+            yield ReasoningChunk("", signature)
+
+    def _say(self, text: object) -> Iterator[Chunk]:
+        if isinstance(text, str) and text:
+            self._said = True
+            yield TextChunk(text)
+
+    def _think(self, block: _Open, piece: dict[str, Any]) -> Iterator[Chunk]:
+        text, signature = piece.get("thinking"), piece.get("signature")
+        if isinstance(signature, str) and signature:
+            block.signature = signature
+        if isinstance(text, str) and text:
+            yield ReasoningChunk(text)
+
+    def _report(self, holder: dict[str, Any]) -> Iterator[Chunk]:
+        usage = self._tally.take(holder.get("usage"))
+        if usage is not None:
+            yield UsageChunk(usage)
+
+    def _finish(self, delta: dict[str, Any]) -> None:
+        reason = delta.get("stop_reason")
+        if isinstance(reason, str) and reason:
+            self.moved += self.finish is None
+            self.finish = reason
+        self._refused = _dict(delta, "stop_details").get("explanation") or self._refused
+
+    def _stop(self) -> Stop:
+        stop = _STOPS.get(self.finish or "", "end")
+        return "calls" if self._calls and stop == "end" else stop
+
+
+def _dict(holder: dict[str, Any], name: str) -> dict[str, Any]:
+    found = holder.get(name)
+    return found if isinstance(found, dict) else {}
