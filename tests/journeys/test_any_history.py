@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from remit import Agent, App, Budget, Caller, Model, Run, ToolContext, tool
 from remit.errors import ConfigError, EditRefusedError, RunEndedError, ToolError
+from remit.models.anthropic import AnthropicMessages
 from remit.models.google import GoogleGemini
 from remit.models.openai_chat import OpenAIChat
 from remit.store.memory import MemoryStore
@@ -27,9 +28,12 @@ from remit.testing import (
     Say,
     StrictProvider,
     Think,
+    check_anthropic,
+    check_gemini,
 )
 from remit.testing.life import is_crash
 from remit.testing.provider import Sent
+from remit.testing.provider.refusal import Body
 from tests.unit.models import strict
 
 STAFF = Caller(user="staff_1")
@@ -123,35 +127,51 @@ EPISODES = st.builds(
 )
 
 
-@pytest.mark.slow
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
-@pytest.mark.parametrize("vendor", ["openai", "gemini"])
-@given(st.lists(EPISODES, min_size=1, max_size=4))
-def test_any_history_of_a_thread_is_one_that_the_provider_takes(
-    vendor: str, episodes: list[Episode]
-) -> None:
-    asyncio.run(story(vendor, episodes))
-
-
-def asked_at(provider: StrictProvider, vendor: str) -> Model:
-    if vendor == "gemini":
-        return GoogleGemini("gemini-test", base_url=provider.gemini_url, api_key="k")
+def openai(provider: StrictProvider) -> Model:
     return OpenAIChat("gpt-test", base_url=provider.openai_url, api_key="k")
 
 
-async def story(vendor: str, episodes: list[Episode]) -> None:
+def anthropic(provider: StrictProvider) -> Model:
+    return AnthropicMessages(
+        "claude-test", base_url=provider.anthropic_url, api_key="k", thinking="adaptive"
+    )
+
+
+def gemini(provider: StrictProvider) -> Model:
+    return GoogleGemini("gemini-test", base_url=provider.gemini_url, api_key="k")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("vendor", "check"),
+    [(openai, strict.check), (anthropic, check_anthropic), (gemini, check_gemini)],
+)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(episodes=st.lists(EPISODES, min_size=1, max_size=4))
+def test_any_history_of_a_thread_is_one_that_the_provider_takes(
+    vendor: Callable[[StrictProvider], Model],
+    check: Callable[[Body], None],
+    episodes: list[Episode],
+) -> None:
+    asyncio.run(story(vendor, check, episodes))
+
+
+async def story(
+    vendor: Callable[[StrictProvider], Model],
+    check: Callable[[Body], None],
+    episodes: list[Episode],
+) -> None:
     stage, clock = Stage(), ManualClock()
     store = MemoryStore(clock)
     async with StrictProvider(stage.answer) as provider:
-        model = asked_at(provider, vendor)
+        model = vendor(provider)
         agent = Agent(name="a", model=model, tools=tools(stage), budget=Budget(turns=4))
         for number, episode in enumerate([*episodes, Episode([])]):
             stage.turns = iter(episode.turns)
             await lives(agent, stage, store, clock, (number, episode))
     assert provider.refused == []
     for sent in provider.requests:
-        if vendor == "openai":
-            strict.check(sent.body)
+        check(sent.body)
     assert len(provider.requests) > len(episodes) // 2
 
 

@@ -65,7 +65,7 @@ def test_a_wrong_app_is_refused_when_it_is_made(options: dict[str, Any], mend: s
 async def test_an_agent_without_an_adapter_is_refused_before_anything_runs(
     store: Store, clock: ManualClock
 ) -> None:
-    agent = clerk(SILENT).replace(model="anthropic:x")
+    agent = clerk(SILENT).replace(model="nobody:x")
     with pytest.raises(ConfigError, match="adapter"):
         async with app_of(agent, store, clock):
             raise AssertionError("it is not opened")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from remit.models.anthropic import blocks, schema
 from remit.models.anthropic.caching import Kept, mark
 from remit.models.request import ModelRequest, ToolSpec
 from remit.models.wire.plain import clean
-from remit.values.content import Reasoning
+from remit.values.content import Call, Reasoning
 from remit.values.messages import AssistantMessage, Message
 
 Output = Literal["schema", "tool"]
@@ -19,6 +19,7 @@ LEAST_THINKING = 1_024
 """The smallest budget of thinking that Anthropic takes, in tokens."""
 
 _OFF = {"type": "disabled"}
+_NOT_THERE = "Not available."
 
 
 class Wishes(NamedTuple):
@@ -46,6 +47,10 @@ def build(request: ModelRequest, *, model: str, maker: str, wishes: Wishes) -> d
         body["tools"] = [_tool(tool) for tool in tools]
         if choice is not None:
             body["tool_choice"] = choice
+    elif names := dict.fromkeys(call.name for call in _calls(request.messages)):
+        # Some servers refuse a history with calls where no tools are declared.
+        body["tools"] = [_tool(ToolSpec(name, _NOT_THERE, {})) for name in names]
+        body["tool_choice"] = {"type": "none"}
     body["messages"] = blocks.turns(request.messages, maker)
     body |= _thinking(request, maker, wishes)
     if form is not None:
@@ -71,6 +76,12 @@ def _final(request: ModelRequest) -> str | None:
 def _tool(tool: ToolSpec) -> dict[str, Any]:
     parameters = {"type": "object", "properties": {}} | tool.schema
     return {"name": tool.name, "description": tool.description, "input_schema": parameters}
+
+
+def _calls(messages: Iterable[Message]) -> Iterable[Call]:
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            yield from message.calls
 
 
 def _choice(choice: str, otherwise: Any) -> Any:

@@ -25,7 +25,7 @@ _FORMATS = frozenset(
         "uuid",
     }
 )
-_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+_SCALARS = ("string", "integer", "number", "boolean", "null")
 _KEPT = frozenset({"type", "description", "enum", "const", "format", "minItems"})
 _QUIET = frozenset(
     {
