@@ -45,6 +45,7 @@ def tool(schema: Any, name: str = "add") -> dict[str, Any]:
     return {"name": name, "description": "Adds.", "input_schema": schema}
 
 
+MARK = {"cache_control": {"type": "ephemeral"}}
 OBJECT = {"type": "object", "properties": {}}
 TAKEN = [
     body(),
@@ -53,6 +54,7 @@ TAKEN = [
     body(HELLO, {"role": "assistant", "content": "Hi"}, HELLO, {"role": "system", "content": "S"}),
     body(system="Help.", tools=[tool(OBJECT)], tool_choice={"type": "auto"}, stream=True),
     body(HELLO, assistant({"type": "server_tool_use", "id": "s"}, text("Hi")), HELLO),
+    body(user(*[text("Hi") | MARK] * 3), tools=[tool(OBJECT) | MARK]),
 ]
 
 
@@ -169,6 +171,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         body(tools=[tool({"type": "object", "properties": {"a": {"type": "text"}}})]),
         "tools.0.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft",
     ),
+    (body(user(*[text("Hi") | MARK] * 4), system=[text("Help.") | MARK]), "Found 5."),
+    (body(user(*[text("Hi") | MARK] * 4), **MARK), "A maximum of 4 blocks with cache_control"),
     (body(tool_choice={"type": "any"}), "may only be specified while providing tools"),
 ]
 

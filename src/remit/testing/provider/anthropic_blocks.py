@@ -11,6 +11,7 @@ from remit.testing.provider.signing import MAKER, sign
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_MARKS = 4
 _FIELDS = {
     "text": {"text", "cache_control", "citations"},
     "thinking": {"thinking", "signature"},
@@ -132,11 +133,24 @@ def thinking_comes_first(body: Body) -> Refusal | None:
     return None
 
 
+def marks_are_few(body: Body) -> Refusal | None:
+    """At most four places are marked for the cache, one field for all of it included."""
+    system = body.get("system")
+    holders = [body, *(body.get("tools") or ()), *(system if isinstance(system, list) else ())]
+    holders += [block for _, _, block in _blocks(body)]
+    marks = sum(holder.get("cache_control") is not None for holder in holders)
+    if marks <= _MARKS:
+        return None
+    words = f"A maximum of {_MARKS} blocks with cache_control may be provided. Found {marks}."
+    return Refusal(message=words)
+
+
 BLOCK_RULES: tuple[Rule, ...] = (
     blocks_are_blocks,
     blocks_fit_their_role,
     calls_are_calls,
     results_are_said,
+    marks_are_few,
 )
 
 
