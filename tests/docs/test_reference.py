@@ -21,6 +21,7 @@ from remit.app.starting import Starting, StartOptions
 from remit.cli import commands, status
 from remit.flow.workflow import workflow
 from remit.kernel.difference import Difference
+from remit.models.anthropic import AnthropicMessages
 from remit.models.bridge import Bridge
 from remit.models.google import GoogleGemini, Thinking
 from remit.models.local import LocalModel
@@ -87,6 +88,7 @@ def agent() -> Sections:
         "Suggested prices": public.fields(Suggestion),
         "Methods of a suggestion": public.methods(Suggestion),
         "OpenAIChat": public.options(OpenAIChat),
+        "AnthropicMessages": public.options(AnthropicMessages),
         "GoogleGemini": public.options(GoogleGemini),
         "Thinking": public.options(Thinking),
         "LocalModel": public.options(LocalModel),

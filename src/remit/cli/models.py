@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
+from remit.models.anthropic import AnthropicMessages
 from remit.models.bridge import Bridge
 from remit.models.catalogue import Catalogue, check_name
 from remit.models.google import GoogleGemini
@@ -13,6 +15,16 @@ from remit.models.openai_responses import OpenAIResponses
 from remit.models.pricing import Pricing
 from remit.models.protocol import Card, Model
 from remit.values.errors import ConfigError
+
+_SERVED: dict[str, Any] = {
+    "anthropic": AnthropicMessages,
+    "google": GoogleGemini,
+    "openai": OpenAIChat,
+    "openai-responses": OpenAIResponses,
+}
+"""What is asked over a network, whose server can be named."""
+
+_PREPARED = (AnthropicMessages, Bridge, GoogleGemini, LocalModel, OpenAIChat, OpenAIResponses)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +75,7 @@ async def ready(wanted: Wanted) -> Model:
     Raises ConfigError for an unknown one, a bad price, and a missing package, key or file.
     """
     model = named(wanted)
-    if isinstance(model, OpenAIChat | OpenAIResponses | GoogleGemini | LocalModel | Bridge):
+    if isinstance(model, _PREPARED):
         await model.prepare()
     return model
 
@@ -73,17 +85,13 @@ def named(wanted: Wanted) -> Model:
     check_name(wanted.name)
     provider, _, name = wanted.name.partition(":")
     card = Card(pricing=wanted.pricing)
-    if wanted.json_tools and provider != "openai":
+    if provider == "openai":
+        tools: Literal["native", "json"] = "json" if wanted.json_tools else "native"
+        return OpenAIChat(name, base_url=wanted.base_url, card=card, tools=tools)
+    if wanted.json_tools:
         raise ConfigError("--json-tools is for servers of OpenAI's Chat Completions: leave it out")
-    if provider == "openai-responses":
-        return OpenAIResponses(name, base_url=wanted.base_url, card=card)
-    if provider == "google":
-        return GoogleGemini(name, base_url=wanted.base_url, card=card)
-    if provider != "openai":
-        return Catalogue({wanted.name: card}).model(wanted.name)
-    return OpenAIChat(
-        name,
-        base_url=wanted.base_url,
-        card=card,
-        tools="json" if wanted.json_tools else "native",
-    )
+    if provider in _SERVED:
+        return _SERVED[provider](name, base_url=wanted.base_url, card=card)
+    if wanted.base_url is not None:
+        raise ConfigError(f"--base-url names a server, and {wanted.name} has none: leave it out")
+    return Catalogue({wanted.name: card}).model(wanted.name)

@@ -7,6 +7,7 @@ from typing import Any
 
 from remit.agent.agent import Agent
 from remit.cli.doctor.finding import Finding
+from remit.models.anthropic import AnthropicMessages
 from remit.models.bridge import Bridge
 from remit.models.google import GoogleGemini
 from remit.models.local import LocalModel
@@ -17,6 +18,7 @@ from remit.models.pricing import Pricing
 from remit.values.errors import ConfigError
 
 _PACKAGES: tuple[tuple[type, str, str], ...] = (
+    (AnthropicMessages, "anthropic", "anthropic"),
     (OpenAIChat, "openai", "openai"),
     (OpenAIResponses, "openai", "openai"),
     (GoogleGemini, "google.genai", "google"),

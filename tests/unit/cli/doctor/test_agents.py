@@ -62,6 +62,7 @@ def test_where_no_rate_is_guessed_nothing_is_found(sound: Agent[Any, Any]) -> No
     ("model", "package"),
     [
         ("openai:gpt-5.1", "openai"),
+        ("anthropic:claude-opus-5", "anthropic"),
         ("openai-responses:gpt-5.1", "openai"),
         ("google:gemini-3.8-flash", "google.genai"),
         ("bridge:groq:llama-3.3", "pydantic_ai"),

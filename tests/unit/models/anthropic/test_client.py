@@ -132,15 +132,33 @@ async def test_a_client_of_ones_own_is_used_without_retries() -> None:
     assert [request.headers["x-team"] for request in server.requests] == ["desk", "desk"]
 
 
-async def test_a_client_of_another_platform_goes_its_own_way() -> None:
+PLATFORMS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "Foundry": ("AsyncAnthropicFoundry", {"api_key": KEY}, "/v1/messages"),
+    "Bedrock": (
+        "AsyncAnthropicBedrockMantle",
+        {"api_key": KEY, "aws_region": "eu-central-1"},
+        "/v1/messages",
+    ),
+    "Google Cloud": (
+        "AsyncAnthropicVertex",
+        {"access_token": KEY, "region": "eu", "project_id": "p"},
+        "/projects/p/locations/eu/publishers/anthropic/models/claude-test:streamRawPredict",
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "options", "path"), PLATFORMS.values(), ids=PLATFORMS)
+async def test_a_client_of_another_platform_goes_its_own_way(
+    kind: str, options: dict[str, Any], path: str
+) -> None:
     async with (
         loopback(HI) as server,
-        anthropic.AsyncAnthropicFoundry(api_key=KEY, base_url=f"{url(server)}/anthropic") as client,
+        getattr(anthropic, kind)(base_url=url(server), **options) as client,
     ):
-        answer = await assembled(AnthropicMessages("my-deployment", client=client))
+        answer = await assembled(AnthropicMessages("claude-test", client=client))
 
     assert answer.parts == [Text("Hi")]
-    assert server.requests[0].path == "/anthropic/v1/messages"
+    assert server.requests[0].path == path
 
 
 async def test_a_token_of_a_clients_own_is_hidden() -> None:
