@@ -29,7 +29,7 @@ _PREPARED = (AnthropicMessages, Bridge, GoogleGemini, LocalModel, OpenAIChat, Op
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """`openai:NAME` or another, the server that has it, and `IN,OUT` rates per million tokens."""
+    """`provider:NAME`, the server that has it, and `IN,OUT` rates per million tokens."""
 
     name: str
     base_url: str | None = None
