@@ -149,6 +149,29 @@ async def test_an_error_keeps_nothing_of_the_request() -> None:
     assert error.__context__ is None
 
 
+COSTS: list[tuple[Reply, bool]] = [
+    (plain(OPENAI, 400), False),
+    (plain(OPENAI, 429), False),
+    (plain(OPENAI, 503), False),
+    (plain(OPENAI, 408), True),
+    (plain(OPENAI, 504), True),
+    (stream(delta(content="Hi"), OPENAI), True),
+    (stream({"choices": []}), True),
+    (Reply([b"data: {\n\n"]), True),
+    (Reply([events(delta(content="Hi"), done=False)], ending="cut"), True),
+    (Reply([], status=0, ending="cut"), True),
+]
+
+
+@pytest.mark.parametrize(("reply", "may_cost"), COSTS)
+async def test_a_failure_says_whether_it_may_have_cost(reply: Reply, may_cost: bool) -> None:
+    with pytest.raises((ProviderError, ConnectionFailedError)) as caught:
+        await answer_to(reply)
+
+    error: Any = caught.value
+    assert error.may_cost is may_cost
+
+
 def test_a_long_message_is_cut_and_kept_on_one_line() -> None:
     assert scrub("a\n b", None) == "a b"
     assert len(scrub("word " * 1000, None)) == 500
@@ -168,6 +191,7 @@ async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
 
     assert KEY not in all_of(caught.value)
     assert caught.value.__context__ is None
+    assert not caught.value.may_cost
 
 
 NOTHING = Reply([], status=0, ending="hang")

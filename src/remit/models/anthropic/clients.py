@@ -58,7 +58,8 @@ def _make(own: Any | None, base_url: str | None, api_key: str | None, seconds: f
     return anthropic.AsyncAnthropic(
         api_key=key,
         auth_token=token,
-        base_url=base_url,
+        # The SDK adds the version's path itself.
+        base_url=base_url and base_url.rstrip("/").removesuffix("/v1"),
         max_retries=0,
         timeout=anthropic.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
     )

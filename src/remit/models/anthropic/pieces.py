@@ -53,7 +53,7 @@ class Reader:
         """Whether the answer's last event came."""
         self.error: object = None
         """What was reported instead of going on."""
-        self._blocks: dict[object, _Open] = {}
+        self._blocks: dict[int, _Open] = {}
         self._calls = 0
         self._tally = Tally()
         self._said = False
@@ -83,12 +83,12 @@ class Reader:
                 yield from self._report(_dict(event, "message"))
             case "content_block_start":
                 self.moved += 1
-                yield from self._begin(event.get("index"), _dict(event, "content_block"))
+                yield from self._begin(_index(event), _dict(event, "content_block"))
             case "content_block_delta":
-                yield from self._go_on(event.get("index"), _dict(event, "delta"))
+                yield from self._go_on(_index(event), _dict(event, "delta"))
             case "content_block_stop":
                 self.moved += 1
-                block = self._blocks.pop(event.get("index"), None)
+                block = self._blocks.pop(_index(event), None)
                 yield from () if block is None else self._end(block)
             case "message_delta":
                 yield from self._report(event)
@@ -99,8 +99,8 @@ class Reader:
                 yield from self._whole(event)
             case "error":
                 self.error = event
-            case None:
-                self.error = event if event.get("error") else None
+            case None if event.get("error"):
+                self.error = event
 
     def _whole(self, message: dict[str, Any]) -> Iterator[Chunk]:
         """An answer that came in one piece, as from a server that does not stream."""
@@ -113,7 +113,7 @@ class Reader:
         self._finish(message)
         self.ended = True
 
-    def _begin(self, index: object, block: dict[str, Any]) -> Iterator[Chunk]:
+    def _begin(self, index: int, block: dict[str, Any]) -> Iterator[Chunk]:
         for at, other in self._blocks.items():
             # A server may leave out that a block is over.
             if other.kind == "thinking" or at == index:
@@ -133,7 +133,7 @@ class Reader:
                 name = block.get("name")
                 yield CallChunk(opened.number, name if isinstance(name, str) else "")
 
-    def _go_on(self, index: object, delta: dict[str, Any]) -> Iterator[Chunk]:
+    def _go_on(self, index: int, delta: dict[str, Any]) -> Iterator[Chunk]:
         block = self._blocks.get(index)
         self.moved += any(value for name, value in delta.items() if name != "type")
         match delta.get("type"):
@@ -188,3 +188,9 @@ class Reader:
 def _dict(holder: dict[str, Any], name: str) -> dict[str, Any]:
     found = holder.get(name)
     return found if isinstance(found, dict) else {}
+
+
+def _index(event: dict[str, Any]) -> int:
+    """A block's place in the answer; a server that does not tell it sends one after another."""
+    index = event.get("index")
+    return index if type(index) is int else 0

@@ -128,7 +128,9 @@ async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[lis
                     return taken, True
                 taken += reader.take(chunk)
     except Unreadable as error:
-        broken: Exception = ProviderError(status=200, message=f"the answer holds {error}")
+        broken: Exception = ProviderError(
+            status=200, message=f"the answer holds {error}", may_cost=True
+        )
     except TimeoutError:
         broken = ConnectionFailedError(reason=f"nothing came for {silence:g} seconds")
     except ConnectionFailedError as error:
@@ -150,7 +152,8 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
     if reader.finish is not None or (source.done and reader.moved):
         return
     if source.any and not reader.moved:
-        raise ProviderError(status=200, message="what came is no answer of a chat model")
+        words = "what came is no answer of a chat model"
+        raise ProviderError(status=200, message=words, may_cost=True)
     raise ConnectionFailedError(reason="the answer was cut off before its end")
 
 

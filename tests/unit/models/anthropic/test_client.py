@@ -115,6 +115,14 @@ async def test_a_server_of_ones_own_needs_no_key(keyless: pytest.MonkeyPatch) ->
     assert answer.parts == [Text("Hi")]
 
 
+@pytest.mark.parametrize("end", ["", "/", "/v1", "/v1/"])
+async def test_an_address_may_hold_the_versions_path(end: str) -> None:
+    async with loopback(HI) as server:
+        await chunks_of(model(server, base_url=f"{url(server)}/proxy{end}"))
+
+    assert server.requests[0].path == "/proxy/v1/messages"
+
+
 async def test_a_client_of_ones_own_is_used_without_retries() -> None:
     async with (
         loopback(plain(failing("api_error"), 500), HI) as server,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from remit.models.anthropic.pieces import Reader
 from remit.models.assemble import Assembly, RawCall
 from remit.models.request import Stop, UsageChunk
 from remit.values.content import Reasoning, Text
@@ -232,3 +235,43 @@ async def test_usage_is_told_as_soon_as_it_is_known() -> None:
 
 async def test_without_any_usage_none_is_told() -> None:
     assert (await answer(*text(0, "Hi"))).usage is None
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+KINDS = st.sampled_from(
+    [
+        *("message_start", "content_block_start", "content_block_delta", "content_block_stop"),
+        *("message_delta", "message_stop", "message", "ping", "odd"),
+    ]
+)
+INSIDE = st.dictionaries(
+    st.sampled_from(
+        [
+            *("type", "text", "thinking", "signature", "data", "name", "input"),
+            *("partial_json", "usage", "stop_reason", "stop_details", "content"),
+        ]
+    ),
+    JUNK
+    | st.sampled_from(["text", "thinking", "redacted_thinking", "tool_use", "refusal"])
+    | st.sampled_from(["text_delta", "thinking_delta", "signature_delta", "input_json_delta"]),
+)
+ODD = st.dictionaries(
+    st.sampled_from(["index", "message", "content_block", "delta", "usage", "content"]),
+    JUNK | INSIDE | st.lists(INSIDE, max_size=2),
+)
+
+
+@given(st.lists(JUNK | st.builds(lambda kind, rest: rest | {"type": kind}, KINDS, ODD)))
+def test_whatever_the_events_hold_what_is_read_is_an_answer(events: list[Any]) -> None:
+    reader, found = Reader(), Assembly()
+
+    for chunk in [chunk for event in events for chunk in reader.take(event)]:
+        found.add(chunk)
+    for chunk in reader.close():
+        found.add(chunk)
+
+    found.close()
