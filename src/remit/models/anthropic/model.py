@@ -37,12 +37,13 @@ class AnthropicMessages:
     one of its kind for Google Cloud, Foundry or Bedrock (Mantle); it is used without retries, and
     the caller closes it.
 
-    `thinking` is "adaptive", a budget in tokens, or "off"; None leaves it to the model. An answer
-    that must have a form is held to it by Anthropic's structured outputs where its schema has a
-    place there, else, and with `output="tool"`, it is asked for by a final tool. `cache` is how
-    long the prompt is kept for the next call; None marks nothing. `timeout` is how many seconds may
-    pass without a piece of the answer; signs of life count for nothing. `options` are further
-    fields of the request, like `{"output_config": {"effort": "high"}}`.
+    `thinking` is "adaptive", a budget in tokens, or "off"; None leaves it to the model. With
+    `output="schema"` an answer that must have a form is held to it by structured outputs where
+    these know its schema; else, and with "tool", it is asked for by a final tool. None is "schema",
+    and "tool" with a `base_url`. `cache` is how long the prompt is kept for the next call; None
+    marks nothing. `timeout` is how many seconds may pass without a piece of the answer; signs of
+    life count for nothing. `options` are further fields of the request, like
+    `{"output_config": {"effort": "high"}}`.
 
     Raises ConfigError for options that contradict each other.
     """
@@ -54,7 +55,7 @@ class AnthropicMessages:
     client: Any | None = field(default=None, repr=False)
     card: Card = field(default_factory=Card)
     thinking: int | Literal["adaptive", "off"] | None = None
-    output: Literal["schema", "tool"] = "schema"
+    output: Literal["schema", "tool"] | None = None
     cache: Literal["5m", "1h"] | None = "5m"
     timeout: float = 300.0
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -103,7 +104,9 @@ class AnthropicMessages:
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of the HTTP request that asks `request`."""
-        wishes = Wishes(self.thinking, self.output, self.cache, self.options)
+        # A server that does not know of schemas passes over them, and the answer would be any text.
+        output = self.output or ("tool" if self.base_url else "schema")
+        wishes = Wishes(self.thinking, output, self.cache, self.options)
         return build(request, model=self.model, maker=self.name, wishes=wishes)
 
 
@@ -181,9 +184,9 @@ def _check_wishes(model: AnthropicMessages) -> None:
         )
     if thinking is not None and "thinking" in model.options:
         raise ConfigError("AnthropicMessages: give thinking= or options' thinking, not both")
-    if model.output not in ("schema", "tool"):
+    if model.output not in (None, "schema", "tool"):
         raise ConfigError(
-            f'AnthropicMessages.output must be "schema" or "tool", not {model.output!r}'
+            f'AnthropicMessages.output must be "schema", "tool" or None, not {model.output!r}'
         )
     if model.cache not in (None, "5m", "1h"):
         raise ConfigError(

@@ -214,7 +214,7 @@ class Order(BaseModel):
 async def test_an_answer_of_a_type_is_text_by_its_schema() -> None:
     script = [[Call("now")], Say('{"number": "A-1", "items": 2}', pieces=4)]
 
-    result, _, bodies = await run(script, output=Order)
+    result, _, bodies = await run(script, output=Order, model={"output": "schema"})
 
     assert result.output == Order(number="A-1", items=2)
     assert all(body["output_config"]["format"]["type"] == "json_schema" for body in bodies)
@@ -224,7 +224,7 @@ async def test_an_answer_of_a_type_is_text_by_its_schema() -> None:
 async def test_an_answer_of_a_type_without_a_schema_is_a_call() -> None:
     script = [Call("final_answer", answer=["A-1", "A-2"])]
 
-    result, _, bodies = await run(script, output=list[str])
+    result, _, bodies = await run(script, output=list[str], model={"output": "schema"})
 
     assert result.output == ["A-1", "A-2"]
     assert "output_config" not in bodies[0]

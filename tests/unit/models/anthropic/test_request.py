@@ -266,8 +266,9 @@ def formed(schema: dict[str, Any] = ORDER, **fields: Any) -> ModelRequest:
     return asked(tools=[tool(), FINAL], output=output, **fields)
 
 
-def test_a_form_is_a_schema_and_no_tool() -> None:
-    found = body(formed(), options={"output_config": {"effort": "high"}})
+@pytest.mark.parametrize("options", [{}, {"base_url": "http://127.0.0.1", "output": "schema"}])
+def test_a_form_is_a_schema_and_no_tool(options: dict[str, Any]) -> None:
+    found = body(formed(), options={"output_config": {"effort": "high"}}, **options)
 
     check_anthropic(found)
     format = {"type": "json_schema", "schema": ORDER | {"additionalProperties": False}}
@@ -279,11 +280,12 @@ def test_a_form_is_a_schema_and_no_tool() -> None:
     ("request_", "options"),
     [
         (formed(), {"output": "tool"}),
+        (formed(), {"base_url": "http://127.0.0.1"}),
         (formed({"type": "array", "items": {"type": "string"}}), {}),
         (formed(tool_choice="required"), {}),
         (formed(tool_choice="final_answer"), {}),
     ],
-    ids=["wished for", "no object", "some tool", "this tool"],
+    ids=["wished for", "another server", "no object", "some tool", "this tool"],
 )
 def test_else_the_final_tool_takes_the_answer(
     request_: ModelRequest, options: dict[str, Any]
