@@ -91,7 +91,8 @@ def named(wanted: Wanted) -> Model:
     if wanted.json_tools:
         raise ConfigError("--json-tools is for servers of OpenAI's Chat Completions: leave it out")
     if provider in _SERVED:
-        return _SERVED[provider](name, base_url=wanted.base_url, card=card)
+        served: Model = _SERVED[provider](name, base_url=wanted.base_url, card=card)
+        return served
     if wanted.base_url is not None:
         raise ConfigError(f"--base-url names a server, and {wanted.name} has none: leave it out")
     return Catalogue({wanted.name: card}).model(wanted.name)

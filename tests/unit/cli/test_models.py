@@ -27,7 +27,7 @@ SERVED = {
 def test_a_name_is_a_model_with_its_server_and_rates(provider: str) -> None:
     found: Any = named(Wanted(name=f"{provider}:large", base_url=URL, price="3,15"))
 
-    assert isinstance(found, SERVED[provider])
+    assert type(found) is SERVED[provider]
     assert (found.name, found.base_url) == (f"{provider}:large", URL)
     assert found.card.pricing == Pricing(input=3, output=15)
 

@@ -10,8 +10,8 @@ from pydantic_ai import messages as theirs
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
-from remit.models.openai_chat.body import clean
 from remit.models.request import ModelRequest
+from remit.models.wire.plain import clean
 from remit.values.content import Call, Image, Pdf, Reasoning, Text
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
 

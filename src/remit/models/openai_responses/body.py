@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from remit.models.openai_chat.body import clean
 from remit.models.openai_responses.items import items
 from remit.models.openai_responses.schemas import closed
 from remit.models.request import ModelRequest, ToolSpec
+from remit.models.wire.plain import clean
 
 Body = dict[str, Any]
 
