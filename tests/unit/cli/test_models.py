@@ -15,7 +15,7 @@ from remit.models.openai_responses import OpenAIResponses
 from remit.models.pricing import Pricing
 
 URL = "http://127.0.0.1:8080"
-SERVED = {
+SERVED: dict[str, Any] = {
     "anthropic": AnthropicMessages,
     "google": GoogleGemini,
     "openai": OpenAIChat,
