@@ -28,6 +28,22 @@ class Paid(Dated, frozen=True, gc=False):
         return None
 
 
+def tokens(usage: Usage) -> bytes:
+    """How many tokens of each kind, as a ledger row's body: a list in the order of the fields of
+    `Usage`, without the noughts at its end. The row is kept for ever, hence its shortness."""
+    counts = [
+        usage.input_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+        usage.output_tokens,
+        usage.reasoning_tokens,
+        usage.cache_write_long_tokens,
+    ]
+    while counts and not counts[-1]:
+        counts.pop()
+    return codec.encode(counts)
+
+
 def settlement(fact: AnyFact, by: str | None) -> Settlement | None:
     """What the ledger is told of `fact`, if a model was called for it; `by` is the name of who
     called it, None for the run's own program."""
@@ -37,6 +53,6 @@ def settlement(fact: AnyFact, by: str | None) -> Settlement | None:
     if bill is None:
         return None
     usage = bill.usage
-    charge = Charge(model=bill.model, purpose=bill.purpose, body=codec.encode(usage), program=by)
+    charge = Charge(model=bill.model, purpose=bill.purpose, body=tokens(usage), program=by)
     cost = 0 if usage.cost is None else min(to_nano(usage.cost), DEAREST)
     return Settlement(name=fact.name, nano=cost, charge=charge, estimated=usage.estimated)
