@@ -28,6 +28,7 @@ from remit.models.local import LocalModel
 from remit.models.openai_chat import OpenAIChat
 from remit.models.openai_responses import OpenAIResponses
 from remit.models.prices import Suggestion
+from remit.models.retry import Retry
 from remit.store import payload
 from remit.store.connect import connect
 from remit.tools.abandoned import LeftBehind
@@ -81,6 +82,7 @@ def agent() -> Sections:
         "TurnPlan": public.options(hooks.TurnPlan),
         "Brakes": public.options(Brakes),
         "Fold": public.options(Fold),
+        "Retry": public.options(Retry),
         "Catalogue": public.parameters(remit.Catalogue.__init__),
         "Methods of Catalogue": public.methods(remit.Catalogue),
         "Card": public.options(remit.Card),

@@ -268,7 +268,7 @@ async def test_a_providers_error_ends_the_iteration() -> None:
     events: list[Event] = []
 
     async def read() -> None:
-        script: list[Item] = [Call("look", number=1), ProviderError(status=500)]
+        script: list[Item] = [Call("look", number=1), ProviderError(status=400)]
         async for event in clerk(script, Desk().tools()).stream("x"):
             events.append(event)
 
@@ -310,7 +310,7 @@ async def test_leaving_when_the_run_has_just_failed_leaves_nothing_behind(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Its error is nobody's any more, and no complaint about it is left."""
-    agent = clerk([Call("look", number=1), ProviderError(status=500)], Desk().tools())
+    agent = clerk([Call("look", number=1), ProviderError(status=400)], Desk().tools())
     async with aclosing(cast(Any, agent.stream("x"))) as events:
         async for _ in events:
             for _ in range(20):

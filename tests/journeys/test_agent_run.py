@@ -12,6 +12,7 @@ import pytest
 from remit import Budget, Card, ModelRequest, Pricing, ToolContext, ToolError, Usage, tool
 from remit.errors import ConnectionFailedError, ProviderError
 from remit.models.request import CallChunk, Chunk, Stop, StopChunk, TextChunk
+from remit.models.retry import Retry
 from remit.testing.model import FREE, Answer, Call, Item, Say, ScriptedModel
 from remit.values.content import Text
 from remit.values.messages import AssistantMessage, ToolMessage, UserMessage
@@ -299,13 +300,13 @@ async def test_a_tool_knows_its_run_its_call_and_for_whom_it_works() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [ProviderError(status=529), ConnectionFailedError(reason="no route")]
+    "error", [ProviderError(status=529), ConnectionFailedError(reason="no route", may_cost=False)]
 )
 async def test_a_providers_error_is_raised_with_what_was_done_so_far(error: Any) -> None:
     usage = Usage(input_tokens=5, cost=Decimal("0.1"))
     script = [Answer(Call("look", number=1), Call("look", number=2), usage=usage), error]
     with pytest.raises(type(error)) as caught:
-        await clerk(script, Desk().tools()).run("x")
+        await clerk(script, Desk().tools(), retry=Retry(attempts=1)).run("x")
     assert caught.value is error
     assert [type(message) for message in error.messages] == [
         UserMessage,

@@ -9,6 +9,7 @@ import pytest
 
 from remit import tool
 from remit.errors import ConnectionFailedError, ProviderError
+from remit.models.retry import Retry
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.model import Call, Item, Say
@@ -31,7 +32,7 @@ async def test_cancel_tells_what_became_of_the_run_however_often_it_is_asked(
         "queued": [],
         "paused": [Call("pay_out", amount=1)],
         "succeeded": [Say("hi")],
-        "failed": [ProviderError(status=500)],
+        "failed": [ProviderError(status=400)],
     }
     agent = clerk(scripts[status], Desk().tools())
     async with app_of(agent, store, clock, work=status != "queued") as app:
@@ -98,14 +99,16 @@ async def test_a_tool_that_swallows_its_cancel_is_left_behind(
     ("error", "says"),
     [
         (ProviderError(status=529, message="overloaded"), "529: overloaded"),
-        (ConnectionFailedError(reason="no route"), "no route"),
+        (ConnectionFailedError(reason="no route", may_cost=False), "no route"),
         (ValueError("broken"), "ValueError: broken"),
     ],
 )
 async def test_a_model_that_fails_ends_the_run_as_failed_and_says_why(
     store: Store, clock: ManualClock, error: Any, says: str
 ) -> None:
-    async with app_of(clerk([Call("look", number=1), error], Desk().tools()), store, clock) as app:
+    script: list[Item] = [Call("look", number=1), error]
+    agent = clerk(script, Desk().tools(), retry=Retry(attempts=1))
+    async with app_of(agent, store, clock) as app:
         run = await app.run("clerk", "x")
     assert (run.status, run.finish) == ("failed", None)
     assert run.error is not None

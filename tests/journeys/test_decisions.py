@@ -307,7 +307,7 @@ async def test_a_model_that_fails_after_the_decided_call_leaves_its_result(
     store: Store, clock: ManualClock
 ) -> None:
     desk = Desk()
-    script: list[Item] = [Call("pay_out", amount=1), ProviderError(status=500)]
+    script: list[Item] = [Call("pay_out", amount=1), ProviderError(status=400)]
     async with app_of(clerk(script, desk.tools()), store, clock) as app:
         run = await paused(app)
         await app.decide(run.id, approve=[run.pending[0].id], by=STAFF)

@@ -12,6 +12,7 @@ import pytest
 
 from remit import Agent, App, Budget, Caller, Run, tool
 from remit.models.openai_chat import OpenAIChat
+from remit.models.retry import Retry
 from remit.store.protocol import Store
 from remit.testing import (
     Call,
@@ -166,7 +167,7 @@ async def test_a_connection_cut_at_any_event_leaves_the_thread_usable(
 
     async with serving(answer) as provider:
         model = OpenAIChat("gpt-test", base_url=provider.openai_url, api_key="k")
-        agent = Agent(name="a", model=model, budget=Budget(turns=2))
+        agent = Agent(name="a", model=model, budget=Budget(turns=2), retry=Retry(attempts=1))
         async with App(agents=[agent], store=store, clock=clock) as app:
             for cut in range(4):
                 failed = await asyncio.wait_for(app.run("a", str(cut), thread="t"), 10)

@@ -14,6 +14,7 @@ from remit.kernel.facts import Started, Stepped
 from remit.models.pricing import Pricing
 from remit.models.protocol import Card
 from remit.models.request import ModelRequest
+from remit.models.retry import Retry
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.model import Answer, Call, Say, ScriptedModel
@@ -222,7 +223,8 @@ async def test_a_failing_provider_of_its_own_is_an_error_that_its_caller_reads(
     store: Store, clock: ManualClock, error: Exception
 ) -> None:
     outer = [Call("scout", task="x"), Say("Alone then.")]
-    async with app_of(chief(outer, scout([error])), store, clock) as app:
+    inner = scout([error], retry=Retry(attempts=1))
+    async with app_of(chief(outer, inner), store, clock) as app:
         run = await soon(app.run("chief", "x"))
         names = [fact for fact in await facts(store, run.id) if isinstance(fact, Stepped)]
     (result,) = results(run.messages)

@@ -103,7 +103,7 @@ async def test_a_busy_thread_refuses_and_says_who_is_on_it(
 
 
 async def test_a_thread_is_free_once_its_run_has_ended(store: Store, clock: ManualClock) -> None:
-    script: list[Item] = [ProviderError(status=500), Say("b")]
+    script: list[Item] = [ProviderError(status=400), Say("b")]
     async with app_of(clerk(script), store, clock) as app:
         assert (await app.get(await say(app, "one"))).status == "failed"
         assert (await app.get(await say(app, "two"))).status == "succeeded"
@@ -202,7 +202,7 @@ CUTS: dict[str, tuple[list[Given], Any, dict[str, Any]]] = {
     "cancelled in a tool": ([[LOOK, HOLD, LOOK]], cancelled_in_a_tool, {}),
     "cancelled in a pause": ([[LOOK, PAY, PAY]], cancelled_in_a_pause, {}),
     "cancelled after a decision": ([PAY, [HOLD, LOOK]], cancelled_after_a_decision, {}),
-    "a provider's error": ([[LOOK, LOOK], ProviderError(status=500)], failed, {}),
+    "a provider's error": ([[LOOK, LOOK], ProviderError(status=400)], failed, {}),
     "no turns left": ([[LOOK, LOOK]], failed, {"budget": Budget(turns=1)}),
     "no calls left": ([[LOOK, LOOK]], failed, {"budget": Budget(turns=3, tool_calls=1)}),
     "no time left": ([[LOOK, HOLD]], failed, {"budget": Budget(turns=3, seconds=0.05)}),

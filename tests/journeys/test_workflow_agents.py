@@ -196,7 +196,7 @@ async def test_an_agent_that_its_provider_fails_is_a_step_that_failed(
             return f"{error} {type(error.__cause__).__name__}"
         return "no error"
 
-    model = ScriptedModel([ProviderError(status=529)])
+    model = ScriptedModel([ProviderError(status=400)])
     async with hosting(store, clock, careful, engage=engage(World(), model)) as flows:
         run = await flows.start(careful)
         await flows.settled(run)
@@ -204,7 +204,7 @@ async def test_an_agent_that_its_provider_fails_is_a_step_that_failed(
         ended = await flows.ended(run)
 
     assert ended.output == (
-        "Step 'agent:0' failed: ProviderError: The model's provider answered with status 529."
+        "Step 'agent:0' failed: ProviderError: The model's provider answered with status 400."
         " NoneType"
     )
 

@@ -20,10 +20,13 @@ from remit.agent.fold import Fold
 from remit.agent.hooks import Hooks, check_in_place
 from remit.agent.inside import AgentTool, agents_of, as_tool
 from remit.agent.plan import DepsFactory, Plan
+from remit.agent.routing.models import Given as Models
+from remit.agent.routing.models import card_of, check_models, first_card, listed
 from remit.agent.toolbox import Inventory, allowed, grant, inventory, toolbox
 from remit.agent.unkept import OnEvent, run_unkept, stream_unkept
-from remit.models.catalogue import Catalogue, check_name
+from remit.models.catalogue import Catalogue
 from remit.models.protocol import Card, Model
+from remit.models.retry import Retry
 from remit.tools.tool import Approval, Tool
 from remit.values.errors import ConfigError
 from remit.values.events import Event
@@ -41,28 +44,30 @@ class Agent(Generic[Deps, Output]):
     """Who answers: a model with instructions, tools and bounds. Cheap, and made without I/O.
 
     `budget` is required. `grant` holds the capabilities that its tools may need. `model` is a
-    `provider:name` of the `catalogue`, or a Model. `parallel` is how many calls of one turn run
-    at once. `max_output` is the most tokens that one answer may have. Runs keep the `version`
-    that they began with. `aliases` are the names that the agent had before, the first one first:
-    its runs and threads of those times are its own. `brakes` stop what goes in circles; None
-    takes them off. `hooks` are asked on the way. With `on_limit="answer"` the last turn
-    that the budget has room for is one without tools, to answer with what is there. `input` is a
-    type that Pydantic can check, of what it is asked in place of
-    text, and `prompt` makes the message from it; without that the message is its JSON. `output`
-    is such a type, too: answers are values of it, and one that does not fit goes back to the
-    model with what to mend, twice. `finalize` is called once with an answered run's Result and
-    gives its output; what its return annotation tells is checked and built again. `fold` says how
-    long histories are made shorter; None leaves them as they are. Raises
-    ConfigError for an agent that cannot work.
+    `provider:name` of the `catalogue`, or a Model, or a list of them: where one is down, spent,
+    unknown or switched off, the next takes over for the rest of the run. `retry` says how often a
+    model that failed before its first token is asked again. `parallel` is how many calls of one
+    turn run at once. `max_output` is the most tokens that one answer may have. Runs keep the
+    `version` that they began with. `aliases` are the names that the agent had before, the first one
+    first: its runs and threads of those times are its own. `brakes` stop what goes in circles; None
+    takes them off. `hooks` are asked on the way. With `on_limit="answer"` the last turn that the
+    budget has room for is one without tools, to answer with what is there. `input` is a type that
+    Pydantic can check, of what it is asked in place of text, and `prompt` makes the message from
+    it; without that the message is its JSON. `output` is such a type, too: answers are values of
+    it, and one that does not fit goes back to the model with what to mend, twice. `finalize` is
+    called once with an answered run's Result and gives its output; what its return annotation tells
+    is checked and built again. `fold` says how long histories are made shorter; None leaves them as
+    they are. Raises ConfigError for an agent that cannot work.
     """
 
     name: str
-    model: str | Model
+    model: Models
     budget: Budget
     instructions: str = ""
     tools: Sequence[Tool] = ()
     grant: Iterable[str] = frozenset()
     catalogue: Catalogue = field(default_factory=Catalogue)
+    retry: Retry = field(default_factory=Retry)
     parallel: int = 4
     max_output: int = 4096
     version: str = "1"
@@ -78,16 +83,22 @@ class Agent(Generic[Deps, Output]):
     given: Given = field(init=False, repr=False, compare=False, default=TEXT)
     form: Form | None = field(init=False, repr=False, compare=False, default=None)
     ending: Ending | None = field(init=False, repr=False, compare=False, default=None)
+    models: tuple[str | Model, ...] = field(init=False, repr=False, compare=False, default=())
+    """Its models, in the order in which they take over."""
 
     def __post_init__(self) -> None:
         _check_words(self)
-        _check_fold(self)
+        _check_values(self)
         object.__setattr__(self, "aliases", _aliases(self))
         object.__setattr__(self, "tools", toolbox(self.name, self.tools))
         for tool in self.tools:
             check_in_place(self.hooks, tool)
         object.__setattr__(self, "grant", grant(self.grant, f"grant of agent {self.name!r}"))
-        _check_model(self)
+        object.__setattr__(self, "models", listed(self.model))
+        if len(self.models) > 1:
+            object.__setattr__(self, "model", self.models)
+        check_models(self.name, self.models, self.catalogue, self.budget)
+        _check_inside(self)
         object.__setattr__(self, "given", given(self.name, self.input, self.prompt))
         object.__setattr__(self, "form", _form(self))
         last = ending(self.finalize, f"finalize of agent {self.name!r}")
@@ -108,10 +119,8 @@ class Agent(Generic[Deps, Output]):
 
     @property
     def card(self) -> Card:
-        """What is known of the agent's model."""
-        if isinstance(self.model, str):
-            return self.catalogue.card(self.model)
-        return self.model.card
+        """What is known of the agent's model, the first that is not switched off."""
+        return first_card(self.models, self.catalogue)
 
     def as_tool(
         self, *, description: str, name: str | None = None, approval: Approval = "never"
@@ -136,10 +145,18 @@ class Agent(Generic[Deps, Output]):
     def plan(self, granted: frozenset[str], deps: DepsFactory | None = None) -> Plan:
         """The agent, ready to run inside `granted`: its own grant narrows that further.
 
-        Raises ConfigError where its model has no adapter.
+        Raises ConfigError where a model of it has no adapter.
         """
+        last, *others = reversed(self.models)
+        plan = self._plan(last, granted, deps)
+        for model in others:
+            heirs = (plan, *plan.heirs)
+            plan = replace(self._plan(model, granted, deps), heirs=heirs)
+        return plan
+
+    def _plan(self, model: str | Model, granted: frozenset[str], deps: DepsFactory | None) -> Plan:
         inside = self.granted & granted
-        model = self.model
+        most = card_of(model, self.catalogue).max_output
         return Plan(
             name=self.name,
             version=self.version,
@@ -149,8 +166,9 @@ class Agent(Generic[Deps, Output]):
             granted=inside,
             budget=self.budget,
             parallel=self.parallel,
-            max_output=min(self.max_output, self.card.max_output or self.max_output),
+            max_output=min(self.max_output, most or self.max_output),
             remodel=lambda name: self.replace(model=name).plan(granted, deps),
+            retry=self.retry,
             deps=deps,
             brakes=self.brakes,
             hooks=self.hooks,
@@ -259,10 +277,15 @@ def _check_words(agent: Agent[Any, Any]) -> None:
             raise ConfigError(f"{option} of agent {name!r} must be at least 1, not {value!r}")
 
 
-def _check_fold(agent: Agent[Any, Any]) -> None:
+def _check_values(agent: Agent[Any, Any]) -> None:
     if agent.fold is not None and not isinstance(agent.fold, Fold):
         raise ConfigError(
             f"fold of agent {agent.name!r} must be a Fold(…) or None, not {agent.fold!r}"
+        )
+    if not isinstance(agent.retry, Retry):
+        raise ConfigError(
+            f"retry of agent {agent.name!r} must be a Retry(…), with attempts=1 for none, not"
+            f" {agent.retry!r:.80}"
         )
 
 
@@ -276,39 +299,10 @@ def _aliases(agent: Agent[Any, Any]) -> tuple[str, ...]:
     return aliases
 
 
-def _check_model(agent: Agent[Any, Any]) -> None:
-    if isinstance(agent.model, list | tuple):
-        raise ConfigError(
-            f"agent {agent.name!r}: a list of models is not there yet; give the first alone"
-        )
-    if not isinstance(agent.catalogue, Catalogue):
-        raise ConfigError(
-            f"catalogue of agent {agent.name!r} must be a Catalogue, not {agent.catalogue!r}"
-        )
-    if isinstance(agent.model, str):
-        check_name(agent.model)
-    elif not all(hasattr(agent.model, part) for part in ("name", "card", "stream")):
-        raise ConfigError(
-            f"model {agent.model!r} of agent {agent.name!r} is no model: give 'provider:name' or"
-            " an object with name, card and stream"
-        )
-    if not isinstance(agent.card, Card):
-        raise ConfigError(
-            f"the card of model {agent.model!r} must be a Card, which may be empty: Card()"
-        )
-    pricing = agent.card.pricing
-    if agent.budget.turns is None and pricing is not None and pricing.free:
-        raise ConfigError(
-            f"the model of agent {agent.name!r} costs nothing, so a cost budget bounds nothing:"
-            " give Budget(turns=…) too"
-        )
-    if agent.budget.cost is not None and pricing is None:
-        raise ConfigError(
-            f"agent {agent.name!r} has a cost budget and its model no rates: declare them with"
-            " catalogue=Catalogue({…: Card(pricing=Pricing(input=…, output=…))})"
-        )
+def _check_inside(agent: Agent[Any, Any]) -> None:
     for inner in agents_of(agent.tools):
-        if agent.budget.cost is not None and inner.card.pricing is None:
+        cards = [card_of(model, inner.catalogue) for model in inner.models]
+        if agent.budget.cost is not None and any(card.pricing is None for card in cards):
             raise ConfigError(
                 f"agent {agent.name!r} has a cost budget, and the model of {inner.name!r}, which"
                 " works inside it, has no rates: declare them in the catalogue of that agent"

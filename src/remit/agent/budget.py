@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -11,6 +12,7 @@ from remit.agent.state import AgentState
 from remit.values.errors import ConfigError
 from remit.values.money import Amount, amount
 from remit.values.results import Finish
+from remit.values.usage import Usage
 
 OnLimit = Literal["stop", "answer"]
 """What becomes of a run whose budget ends."""
@@ -72,6 +74,13 @@ def spent(state: AgentState, budget: Budget) -> Finish | None:
     if budget.seconds is not None and state.seconds >= (budget.limit_seconds or 0):
         return "seconds"
     return None
+
+
+def has_room(rest: Mapping[str, Any], need: Usage) -> bool:
+    """Whether the `rest` of the money and the tokens is enough for `need`."""
+    cost, tokens = rest["cost"], rest["tokens"]
+    pays = cost is None or (need.cost or Decimal(0)) <= cost
+    return pays and (tokens is None or need.tokens <= tokens)
 
 
 def left(state: AgentState, budget: Budget) -> dict[str, Any]:

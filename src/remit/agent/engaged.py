@@ -18,7 +18,7 @@ def engaged(program: AgentProgram, message: Any) -> Engagement:
     """The agent that `program` drives, with what it is asked. Raises ConfigError for no message,
     and for one that its model does not take."""
     said = user_message(program.plan.given.message(message))
-    check_accepted(program.plan.model.card, [said])
+    check_accepted(program.plan.card, [said])
     return Engagement(program, AgentInput(message=said), partial(_result, program))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
@@ -22,6 +22,7 @@ from remit.agent.inside import AgentTool, Caller, Delegates, Time
 from remit.agent.plan import Deps, Plan
 from remit.agent.recorded.folds import Folds
 from remit.agent.recorded.verdicts import Braked, Closing, given
+from remit.agent.routing import Route
 from remit.agent.state import AgentInput, AgentState, derive
 from remit.agent.think import step_name, think, unasked
 from remit.kernel.program import Outcome
@@ -114,20 +115,20 @@ class AgentProgram:
         """`drive`, on a fresh `state` that the caller may read meanwhile; inside the call of the
         agent `above`, if any."""
         drive = await self._begin(run, state, above)
-        plan, folder, hooked = drive.plan, drive.folder, drive.actor.hooked
+        plan, hooked = drive.plan, drive.actor.hooked
         budget, time = plan.budget, drive.time
         timed = budget.limit_seconds is not None
         try:
             while True:
                 state.catch_up(run.facts)
+                if state.failures or state.successor != drive.successor:
+                    drive = await drive.routed()
                 move = next_move(state, budget)
                 if hooked.looks and await drive.look(move):
                     continue
                 thinks = move.__class__ is Think
                 if thinks and run.hears:
-                    # What somebody sends is seen before the next model call.
-                    await run.take_news()
-                    state.catch_up(run.facts)
+                    await drive.listen()
                 calm = state.streaks.calm and not state.cut
                 braked = None if calm else check(state, plan.brakes, plan.polls)
                 if braked is not None and (braked.stops or thinks):
@@ -137,14 +138,15 @@ class AgentProgram:
                 if bound is not None:
                     await run.step(f"turn:{len(state.turns)}/last", given(Closing(bound)), Closing)
                     continue
-                if folder.full or (thinks and above is not None):
+                if drive.folder.full or (thinks and above is not None):
                     move = drive.bound(move, above)
                 if isinstance(move, End):
                     return await drive.end(move)
-                if timed:
-                    await drive.in_time(partial(drive.make, move))
-                else:
-                    await drive.make(move, Time(None, time))
+                await (
+                    drive.in_time(partial(drive.make, move))
+                    if timed
+                    else drive.make(move, Time(None, time))
+                )
         except _TimeIsUp:
             return Outcome(status="failed", finish="seconds")
         finally:
@@ -163,7 +165,8 @@ class AgentProgram:
             delegates = Delegates(self._inside, Caller(run, state, plan.budget, deps, above))
         actor = Actor(plan, self.abandoned, run, hooked, deps, delegates)
         time = None if above is None else above.time
-        return _Drive(plan, run, state, actor, folder, plan.terms, time)
+        route = Route(plan, run, state, least)
+        return _Drive(plan, run, state, actor, folder, plan.terms, time, route)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,21 @@ class _Drive:
     folder: Folder
     terms: Terms
     time: Time | None
+    route: Route
+    successor: str | None = None
+
+    async def routed(self) -> _Drive:
+        """The drive with the model that took over, once that may be asked. Raises what ended the
+        run."""
+        state, failures = self.state, self.state.failures
+        if failures and failures[-1].ends:
+            raise self.route.raised or failures[-1].error
+        await self.route.rest()
+        if state.successor == self.successor:
+            return self
+        plan = self.plan.passed_to(state.successor)
+        folder, route = self.folder.moved(plan), self.route.of(plan)
+        return replace(self, plan=plan, folder=folder, route=route, successor=state.successor)
 
     async def in_time(self, work: Callable[[Time], Awaitable[T]]) -> T:
         """What `work` gives. Raises _TimeIsUp if the budget's time ends before it."""
@@ -200,8 +218,13 @@ class _Drive:
             return End("exhausted", "context")
         if above is None:
             return move
-        barred = above.bars(self.run, step_name(len(self.state.turns)))
+        barred = above.bars(self.run, self.route.step(step_name(len(self.state.turns))))
         return move if barred is None else End(barred)
+
+    async def listen(self) -> None:
+        """See what somebody sent, before the next model call."""
+        await self.run.take_news()
+        self.state.catch_up(self.run.facts)
 
     async def look(self, move: Think | Act | End) -> bool:
         """Show the hooks what there is to see; whether something new is recorded."""
@@ -216,7 +239,7 @@ class _Drive:
 
     async def make(self, move: Think | Act, time: Time) -> None:
         """Make the move."""
-        plan, run, state = self.plan, self.run, self.state
+        plan, run, state, route = self.plan, self.run, self.state, self.route
         match move:
             case Think():
                 turn = len(state.turns)
@@ -228,13 +251,17 @@ class _Drive:
                     prepared = state.prepared(turn)
                     if prepared is not None and prepared.model is not None:
                         plan = plan.remodel(prepared.model)
+                        route = route.of(plan)
+                if route.is_off:
+                    await route.pass_on(step_name(turn), (*self.folder.past, *state.messages))
+                    return
                 request = self.folder.request(state, plan)
                 if request is None:
-                    await self.folder.fold(run, state)
+                    await self.folder.fold(run, state, route)
                     return
                 if plan.form is not None:
                     request = plan.form.asked(request)
-                await think(run, turn, plan.model, request, self.terms, time.ends)
+                await think(run, turn, route, request, self.terms, time.ends)
             case Act():
                 waiting = await self.actor.act(state, time)
                 if waiting:

@@ -16,7 +16,8 @@ from remit.agent.budget import Budget, OnLimit
 from remit.agent.fold import Fold
 from remit.agent.hooks.hooks import Hooks
 from remit.kernel.run import ActiveRun
-from remit.models.protocol import Model
+from remit.models.protocol import Card, Model
+from remit.models.retry import Retry
 from remit.tools.tool import Tool
 from remit.values.errors import ConfigError, StoreError
 
@@ -27,7 +28,8 @@ DepsFactory = Callable[[str | None, str | None], Any | Awaitable[Any]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """An agent, resolved for the place where it runs: its model is there, and `tools` are those
-    that `granted` allows. `remodel` is the same plan with another model by its name.
+    that `granted` allows. `remodel` is the same plan with another model by its name; `heirs` are
+    those with the models that may take over, in order, and `retry` how often one is asked again.
     `polls` are the names of the tools that poll. `given` makes the messages, `form` is that of
     the answers, and `ending` comes last."""
 
@@ -41,6 +43,8 @@ class Plan:
     parallel: int
     max_output: int
     remodel: Callable[[str], Plan]
+    heirs: tuple[Plan, ...] = ()
+    retry: Retry = field(default_factory=Retry)
     deps: DepsFactory | None = None
     brakes: Brakes | None = None
     polls: frozenset[str] = frozenset()
@@ -50,6 +54,17 @@ class Plan:
     given: Given = TEXT
     form: Form | None = None
     ending: Ending | None = None
+
+    def passed_to(self, model: str | None) -> Plan:
+        """The plan with the model of this name, which took over; this one where it has no such
+        model any more."""
+        return next((heir for heir in self.heirs if heir.model.name == model), self)
+
+    @property
+    def card(self) -> Card:
+        """What is known of the first model that is not switched off."""
+        plans = (plan for plan in (self, *self.heirs) if plan.model.card.enabled)
+        return next(plans, self).model.card
 
     @property
     def terms(self) -> Terms:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from remit.agent.recorded.failed import Failed
 from remit.agent.recorded.folds import Brief, Cleared
 from remit.agent.recorded.steps import ModelAnswer, step_value
 from remit.agent.recorded.verdicts import Braked
@@ -17,8 +18,10 @@ from remit.values.events import (
     BrakeEvent,
     DoneEvent,
     FactEvent,
+    FallbackEvent,
     FoldEvent,
     PendingEvent,
+    RetryEvent,
     SubagentEvent,
     ToolCallEvent,
     ToolResultEvent,
@@ -76,6 +79,8 @@ class Projector:
             yield BrakeEvent(seq=seq, turn=turn, brake=value.brake, stopped=stopped, tool=tool)
         elif isinstance(value, Cleared | Brief):
             yield fold_event(seq, turn, value, f"{self.state.run_id}/{self._path}{fact.name}")
+        elif isinstance(value, Failed):
+            yield from _failure(seq, turn + 1, value)
         elif isinstance(value, ToolMessage):
             call = next(call for call in calls if call.id == value.call_id)
             yield ToolResultEvent(seq=seq, turn=turn, call=call, result=value)
@@ -129,6 +134,36 @@ class _Inside:
     call_id: str
     agent: str
     projector: Projector
+
+
+def _failure(seq: int, turn: int, failed: Failed) -> Iterator[FactEvent]:
+    model, status, error = failed.model, failed.status, failed.message
+    index = 0
+    if failed.usage is not None:
+        yield UsageEvent(seq=seq, turn=turn, model=model, usage=failed.usage)
+        index = 1
+    if failed.next is not None:
+        yield FallbackEvent(
+            seq=seq,
+            index=index,
+            turn=turn,
+            model=model,
+            next=failed.next,
+            failure=failed.why,
+            status=status,
+            error=error,
+        )
+    elif not failed.ends:
+        yield RetryEvent(
+            seq=seq,
+            index=index,
+            turn=turn,
+            model=model,
+            wait=failed.wait,
+            failure=failed.why,
+            status=status,
+            error=error,
+        )
 
 
 def fold_event(seq: int, turn: int, fold: Cleared | Brief, id: str) -> FoldEvent:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from remit.agent.recorded.failed import Failed
 from remit.agent.recorded.faults import Faults
 from remit.agent.recorded.folds import Brief, Cleared, Folds
 from remit.agent.recorded.steps import ModelAnswer, StepValue, step_value
@@ -75,6 +76,12 @@ class AgentState:
     """The turn that is the last, and the bound that another would meet."""
     preparation: tuple[int, Prepared] | None = None
     """The newest turn that was prepared, and how."""
+    failures: tuple[Failed, ...] = ()
+    """How the model call failed so far that is to be made."""
+    rests_until = 0
+    """When it may be made again, in milliseconds since 1970."""
+    successor: str | None = None
+    """The model that took over, for as long as the run goes on."""
 
     def __init__(self, run_id: str, path: str = "") -> None:
         self.run_id = run_id
@@ -215,7 +222,7 @@ class AgentState:
         own = None if self._first is None else inside(self._first, path, fact)
         if own is not None:
             inner.advance(0, own)
-        if isinstance(value, ModelAnswer | Brief):
+        if isinstance(value, ModelAnswer | Brief | Failed) and value.usage is not None:
             self.usage = self.usage + value.usage
         self._acting_ms = max(self._acting_ms, inner.milliseconds)
 
@@ -233,13 +240,13 @@ class AgentState:
             self._fold(fact, value)
         elif isinstance(value, Prepared):
             self._prepare(value)
-        elif isinstance(value, Noted):
-            self.told.noted = len(self.turns) - 1
-        elif isinstance(value, Judged):
+        elif isinstance(value, Noted | Judged):
             self._judge(value)
         elif isinstance(value, Closing):
             self.closing = (len(self.turns), value.finish)
             self._prepare(Prepared())
+        elif isinstance(value, Failed):
+            self._fail(fact, value)
 
     def _answered(self, fact: Stepped, value: ModelAnswer) -> None:
         message = value.message
@@ -247,6 +254,7 @@ class AgentState:
         if text:
             self.streaks.say(text)
         self.cut, self.late, self.warning = value.cut, value.late, None
+        self.failures = ()
         self.usage = self.usage + value.usage
         self._thinking_ms += fact.took
         self.stop = value.stop
@@ -280,7 +288,10 @@ class AgentState:
             prepared = msgspec.structs.replace(prepared, tools=(), tool_choice=None)
         self.preparation = (turn, prepared)
 
-    def _judge(self, judged: Judged) -> None:
+    def _judge(self, judged: Noted | Judged) -> None:
+        if isinstance(judged, Noted):
+            self.told.noted = len(self.turns) - 1
+            return
         self.told.judged = len(self.turns) - 1
         if judged.reason is None:
             return
@@ -303,7 +314,17 @@ class AgentState:
         self.folds.add(value, len(self.turns))
         self._thinking_ms += fact.took
         if isinstance(value, Brief):
+            self.failures = ()
             self.usage = self.usage + value.usage
+
+    def _fail(self, fact: Stepped, failed: Failed) -> None:
+        self.failures = (*self.failures, failed)
+        self.rests_until = fact.at + round(failed.wait * 1000)
+        self.successor = failed.next or self.successor
+        # Nobody is waited for: the time until the next attempt is the run's own.
+        self._thinking_ms += fact.took + round(failed.wait * 1000)
+        if failed.usage is not None:
+            self.usage = self.usage + failed.usage
 
     def _complete_turn(self) -> None:
         results = [self.results[call.id] for call in self.open_calls]

@@ -17,18 +17,25 @@ import msgspec
 from remit.agent.answer.malformed import Parts, Watched
 from remit.agent.answer.reading import Terms, read
 from remit.agent.brakes import HEARD, Ears
-from remit.agent.fold.measure import request_tokens, tokens
 from remit.agent.inside.time import Time
-from remit.agent.recorded.steps import ModelAnswer
+from remit.agent.recorded.failed import Failed
+from remit.agent.recorded.steps import Attempted, ModelAnswer
+from remit.agent.routing import Route
+from remit.agent.routing.charge import used
 from remit.kernel.run import ActiveRun
 from remit.models.assemble import Assembly, RawCall
 from remit.models.protocol import Model
 from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk
 from remit.values.content import Call, Reasoning, Text
-from remit.values.errors import ConfigError, ProviderError, StepFailedError, StoreError
+from remit.values.errors import (
+    ConfigError,
+    ConnectionFailedError,
+    ProviderError,
+    StepFailedError,
+    StoreError,
+)
 from remit.values.events import ReasoningEvent, TextEvent
 from remit.values.messages import AssistantMessage
-from remit.values.usage import Usage, sound
 
 _SHOWN = frozenset({TextChunk, ReasoningChunk})
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -42,21 +49,26 @@ def step_name(turn: int) -> str:
 async def think(
     run: ActiveRun,
     turn: int,
-    model: Model,
+    route: Route,
     request: ModelRequest,
     terms: Terms,
     limit: Time | None = None,
-) -> ModelAnswer:
-    """The model's answer to `request`, from the journal or from the model. One that goes in
+) -> ModelAnswer | Failed:
+    """The answer to `request` of the model that `route` leads to, from the journal or from the
+    model; or, recorded too, why there is none and what follows. One that goes in
     circles by the measure of the brakes in `terms` is cut, and its stream closed; of the form
     that is there beside them it is a value. Of one that `limit` ends, what had come is the answer.
 
-    Raises ProviderError or ConnectionFailedError; nothing is then recorded.
+    Raises ProviderError or ConnectionFailedError where nothing was charged and nothing follows;
+    nothing is then recorded.
     """
 
-    told = _Told(run, turn, terms.names)
-    ask = partial(_ask, told, model, request, terms, limit)
-    return await run.step(step_name(turn), ask, ModelAnswer)
+    name, told = step_name(turn), _Told(run, turn, terms.names)
+    ask = partial(_ask, told, route, request, terms, limit)
+    if route.state.failures:
+        name = route.step(name)
+    found: ModelAnswer | Failed = await run.step(name, ask, Attempted)
+    return found
 
 
 async def unasked(run: ActiveRun, turn: int) -> ModelAnswer:
@@ -131,19 +143,23 @@ class _Quiet:
         return False
 
 
-async def answer(run: ActiveRun, turn: int, model: Model, request: ModelRequest) -> ModelAnswer:
-    """The model's answer to what is no turn of the run, like a brief: nobody is shown it."""
-    return await _ask(_Quiet(run, turn), model, request, Terms(), None)
+async def answer(
+    run: ActiveRun, turn: int, route: Route, request: ModelRequest
+) -> ModelAnswer | Failed:
+    """The model's answer to what is no turn of the run, like a brief, or why there is none: nobody
+    is shown it."""
+    return await _ask(_Quiet(run, turn), route, request, Terms(), None)
 
 
 async def _ask(
     told: _Told | _Quiet,
-    model: Model,
+    route: Route,
     request: ModelRequest,
     terms: Terms,
     limit: Time | None,
-) -> ModelAnswer:
-    assembly, run, cut, late = Assembly(), told.run, False, False
+) -> ModelAnswer | Failed:
+    model, run = route.model, told.run
+    assembly, cut, late = Assembly(), False, False
     cancels = 0 if limit is None else _cancels()
     ears = None if terms.brakes is None else Ears(terms.brakes)
     stream = _opened(model, request)
@@ -160,9 +176,8 @@ async def _ask(
         late = limit is not None and limit.expired() and _cancels() == cancels + 1
         if not late or not assembly.begun:
             raise
-    except StoreError as error:
-        # Another store's; passed on it would be taken for the failure of the run's own.
-        raise ProviderError(message=str(error)) from error
+    except (ProviderError, ConnectionFailedError, StoreError) as error:
+        return route.fail(_typed(error), request, assembly, limit)
     finally:
         # The plain type first: asking the abstract one costs as much as a whole piece.
         if isinstance(stream, (AsyncGeneratorType, AsyncGenerator)):
@@ -176,13 +191,24 @@ async def _ask(
         parts = [part for part in parts if not isinstance(part, RawCall)]
     return ModelAnswer(
         message=AssistantMessage(_content(run, told.turn, parts, model.name), model.name),
-        usage=_priced(_used(request, assembly, model, cut or late), model),
+        usage=used(request, assembly, model, cut or late),
         stop=assembly.stop,
         cut=cut,
         late=late,
         malformed=malformed,
         misfit=misfit,
     )
+
+
+def _typed(
+    error: ProviderError | ConnectionFailedError | StoreError,
+) -> ProviderError | ConnectionFailedError:
+    if not isinstance(error, StoreError):
+        return error
+    # Another store's; passed on it would be taken for the failure of the run's own.
+    typed = ProviderError(message=str(error))
+    typed.__cause__ = error
+    return typed
 
 
 def _cancels() -> int:
@@ -240,37 +266,3 @@ def _mark(run: ActiveRun) -> str:
     if not run.path:
         return run.id[-10:]
     return hashlib.blake2b(f"{run.id}/{run.path}".encode(), digest_size=5).hexdigest()
-
-
-def _used(request: ModelRequest, assembly: Assembly, model: Model, cut: bool) -> Usage:
-    """What the answer used. One that was cut has told no more than a part of it."""
-    if assembly.usage is None:
-        return _estimated(request, assembly, model)
-    told = sound(assembly.usage)
-    if not cut:
-        return told
-    estimate = _estimated(request, assembly, model)
-    return msgspec.structs.replace(
-        told,
-        input_tokens=max(told.input_tokens, estimate.input_tokens),
-        output_tokens=max(told.output_tokens, estimate.output_tokens),
-        estimated=True,
-    )
-
-
-def _estimated(request: ModelRequest, assembly: Assembly, model: Model) -> Usage:
-    """The usage of an answer whose model reported none: a token for every four bytes, so that a
-    budget of cost or tokens bounds such a model, too."""
-    return Usage(
-        input_tokens=request_tokens(request, model.card),
-        output_tokens=tokens(assembly.parts),
-        estimated=True,
-    )
-
-
-def _priced(usage: Usage, model: Model) -> Usage:
-    pricing = model.card.pricing
-    if pricing is None:
-        # What a model says that it cost is in nobody's declared unit.
-        return usage if usage.cost is None else msgspec.structs.replace(usage, cost=None)
-    return msgspec.structs.replace(usage, cost=pricing.cost(usage))

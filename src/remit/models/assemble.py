@@ -66,6 +66,11 @@ class Assembly:
         """Whether anything has come."""
         return bool(self._open) or self.usage is not None
 
+    @property
+    def told(self) -> bool:
+        """Whether a token has come: of text, of reasoning, or of a call."""
+        return any(part.kind == "call" or any(part.pieces) for part in self._open)
+
     def add(self, chunk: Chunk) -> None:
         """Take the next piece."""
         match chunk:

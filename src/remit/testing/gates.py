@@ -172,10 +172,10 @@ class MortalStore(CrashStore):
 def gated(agent: Agent[Any, Any], gates: Gates) -> Agent[Any, Any]:
     """The same agent, whose models and tools stand at `gates`. A transactional tool that is
     synchronous does not: it runs on the thread that the whole store waits for."""
-    model = agent.model
-    found = agent.catalogue.model(model) if isinstance(model, str) else model
+    catalogue = agent.catalogue
+    found = [catalogue.model(it) if isinstance(it, str) else it for it in agent.models]
     tools = [
         tool if tool.transactional and not tool.is_async else GatedTool(tool, gates)
         for tool in agent.tools
     ]
-    return agent.replace(model=GatedModel(found, gates), tools=tools)
+    return agent.replace(model=[GatedModel(model, gates) for model in found], tools=tools)

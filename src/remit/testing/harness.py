@@ -17,12 +17,13 @@ from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.gates import Kind, Moment, Stand
 from remit.testing.life import Life
-from remit.values.events import ToolResultEvent, TurnEvent
+from remit.values.events import FallbackEvent, RetryEvent, ToolResultEvent, TurnEvent
 from remit.values.results import Run
 
 _PATIENCE = 10.0
 _A_WHILE = timedelta(minutes=3)
 _ROUNDS = 20
+_ANSWERED = TurnEvent | RetryEvent | FallbackEvent
 
 
 class Harness:
@@ -38,7 +39,8 @@ class Harness:
         run = await process.finish()
     ```
 
-    Each method returns once the run stands again, waits for people or has ended. `store` is an
+    Each method returns once the run stands again, rests before it asks a model that failed once
+    more, waits for people or has ended. `store` is an
     address or a Store, shared by all lives of the process, and `options` are those of an App.
     Time is `clock`, which stands still but for `advance` and `restart`: a Store of your own must
     have the same. One run is driven at a time. What does not come within `patience` seconds of
@@ -64,6 +66,8 @@ class Harness:
         self._terms: LeaseTerms = options.get("lease") or LeaseTerms()
         self._patience = patience
         self._life: Life | None = None
+        self._rest = (0, 0.0)
+        """The newest retry that was told, and when the clock's steady time comes to it."""
         self._moved = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
 
@@ -128,9 +132,13 @@ class Harness:
         return run
 
     async def finish(self) -> Run:
-        """Let everything through until the run ends or waits for people."""
+        """Let everything through, and the time go by in which a model is left alone, until the
+        run ends or waits for people."""
         while True:
             await self._settled()
+            if (rest := self._resting()) > 0:
+                await self.advance(rest)
+                continue
             gates = self._living().gates
             if not gates.standing:
                 return await self.app.get(self.run_id)
@@ -222,14 +230,24 @@ class Harness:
         return stand
 
     async def _settled(self) -> None:
-        """Wait until the run stands at a gate, waits for people or has ended."""
+        """Wait until the run stands at a gate, rests, waits for people or has ended."""
         while not self._living().gates.standing:
             self._moved.clear()
             run = await self.app.get(self.run_id)
-            if run.status not in ("queued", "running"):
+            if run.status not in ("queued", "running") or self._resting() > 0:
                 return
             if not self._living().gates.standing:
                 await self._until(self._moved.is_set)
+
+    def _resting(self) -> float:
+        """For how many seconds the run leaves a model alone that failed."""
+        events = self._living().events
+        last = events[-1] if events else None
+        if not isinstance(last, RetryEvent):
+            return 0.0
+        if last.seq != self._rest[0]:
+            self._rest = (last.seq, self.clock.steady() + last.wait)
+        return self._rest[1] - self.clock.steady()
 
     async def _until(self, holds: Callable[[], bool], *, soft: bool = False) -> None:
         """Wait until it holds, as long as our patience lasts; where `soft`, in silence."""
@@ -251,13 +269,16 @@ class Harness:
     def _told(self, run: Run | None) -> str:
         stands = ", ".join(self.standing) if self._life is not None else ""
         status = "" if run is None else f"it is {run.status} ({run.error or run.finish})"
-        return "; ".join(part for part in (status, stands and f"at the gate: {stands}") if part)
+        rest = self._resting() if self._life is not None else 0.0
+        rests = f"it leaves a model alone: `await harness.advance({rest:g})`" if rest > 0 else ""
+        gate = stands and f"at the gate: {stands}"
+        return "; ".join(part for part in (status, rests, gate) if part)
 
 
 def _is_recorded(life: Life, stand: Stand, seen: int) -> bool:
     """Whether the step that was let through has its result, or the run ended without it."""
     for event in life.events[seen:]:
-        if event.kind == "done" or (stand.kind == "model" and isinstance(event, TurnEvent)):
+        if event.kind == "done" or (stand.kind == "model" and isinstance(event, _ANSWERED)):
             return True
         if isinstance(event, ToolResultEvent) and event.call.id == stand.call_id:
             return True

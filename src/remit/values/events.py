@@ -139,6 +139,31 @@ class SubagentDeltaEvent(PassingEvent, frozen=True, tag="subagent_delta"):
     event: InnerPassing
 
 
+class FallbackEvent(FactEvent, frozen=True, tag="fallback"):
+    """The `model` failed, and `next` takes over for the rest of the run. `failure` is the sort of
+    it, like `busy`, and `error` its words."""
+
+    kind: ClassVar[str] = "fallback"
+    model: str
+    next: str
+    failure: str
+    status: int | None = None
+    error: str = ""
+
+
+class RetryEvent(FactEvent, frozen=True, tag="retry"):
+    """The `model` failed before its first token, and is asked again after `wait` seconds.
+    `failure` is the sort of it, like `busy`, and `error` its words; where it may have charged
+    something, a `usage` event with the estimate comes first."""
+
+    kind: ClassVar[str] = "retry"
+    model: str
+    wait: float
+    failure: str
+    status: int | None = None
+    error: str = ""
+
+
 class PendingEvent(FactEvent, frozen=True, tag="pending"):
     """The run waits for people's decisions."""
 
@@ -166,6 +191,8 @@ Event = (
     | FoldEvent
     | SubagentEvent
     | SubagentDeltaEvent
+    | FallbackEvent
+    | RetryEvent
     | PendingEvent
     | DoneEvent
 )
@@ -176,6 +203,8 @@ InnerEvent = (
     | TurnEvent
     | BrakeEvent
     | FoldEvent
+    | FallbackEvent
+    | RetryEvent
     | SubagentEvent
     | DoneEvent
 )

@@ -80,7 +80,23 @@ WRONG = {
         {"model": type("Cardless", (Priceless,), {"card": {}})()},
         "Card",
     ),
-    "a list of models": ({"model": ["a:b", "a:c"]}, "list"),
+    "no models": ({"model": []}, "a list with one"),
+    "a model twice": ({"model": ["a:b", "c:d", "a:b"]}, r"'a:b' twice.*Retry"),
+    "a list with what is no model": ({"model": ["a:b", None]}, "provider:name"),
+    "a list with a name that is none": ({"model": ["a:b", "c"]}, "provider:name"),
+    "no model that is switched on": (
+        {"model": ["a:b"], "catalogue": Catalogue({"a:b": Card(enabled=False)})},
+        r"Card\(enabled=True\)",
+    ),
+    "a cost budget and a second model without rates": (
+        {
+            "budget": Budget(cost=1),
+            "model": ["a:b", "a:c"],
+            "catalogue": Catalogue({"a:b": Card(pricing=Pricing(input=1, output=1))}),
+        },
+        r"'a:c' no rates.*Card\(pricing=",
+    ),
+    "a retry that is none": ({"retry": 3}, r"Retry\(…\).*attempts=1"),
     "a catalogue that is a dict": ({"catalogue": {"a:b": Card()}}, "Catalogue"),
     "a cost budget without rates": ({"budget": Budget(cost=1)}, r"Card\(pricing="),
     "a cost budget and a model without rates": (

@@ -47,6 +47,7 @@ def test_every_tool_stands_in_it_with_its_policies() -> None:
         agent="desk",
         version="1",
         model="a:b",
+        models=("a:b",),
         grant=("books:read", "payments:write"),
         tools=(
             ToolEntry(

@@ -116,7 +116,7 @@ async def test_what_a_terminal_would_obey_is_escaped() -> None:
 
 
 async def test_a_failed_answer_is_told_and_the_talk_goes_on() -> None:
-    refused = plain({"error": {"message": "Too fast", "code": "rate_limit_exceeded"}}, 429)
+    refused = plain({"error": {"message": "Too fast", "code": "invalid_request_error"}}, 400)
     async with loopback(refused, reply("Hello.")) as server:
         code, out, err = await talk(server, "Hi\nHi again\n")
 

@@ -66,6 +66,7 @@ def test_programs_read_a_line_for_each_agent(capsys: Captured) -> None:
         "agent": "clerk",
         "version": "1",
         "model": "a:b",
+        "models": ["a:b"],
         "grant": ["more"],
     }
     pay, book = desk["tools"]

@@ -10,6 +10,7 @@ import pytest
 
 from remit import Agent, App, Budget, Card, Catalogue, Pricing, tool
 from remit.models.openai_chat import OpenAIChat
+from remit.models.retry import Retry
 from remit.values.errors import ConnectionFailedError
 from remit.values.messages import AssistantMessage, ToolMessage
 from remit.values.results import Result
@@ -185,7 +186,7 @@ async def test_a_stream_that_dies_leaves_the_thread_usable(tmp_path: Path) -> No
     half = Reply([events(delta(content=""), done=False)], ending="cut")
 
     async with loopback(half, DONE) as server:
-        desk = agent(server, Counter())
+        desk = agent(server, Counter(), retry=Retry(attempts=1))
         async with App(agents=[desk], store=f"sqlite:///{tmp_path}/runs.db") as app:
             failed = await app.run("desk", "One", user="u_1", thread="t")
             done = await app.run("desk", "Two", user="u_1", thread="t")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 
 class Time:
@@ -22,6 +23,12 @@ class Time:
         if self.limit is not None and self.limit.expired():
             return True
         return self._above is not None and self._above.expired()
+
+    def left(self) -> float:
+        """How many seconds there are until its end, or its caller's."""
+        above = math.inf if self._above is None else self._above.left()
+        end = self.limit and self.limit.when()
+        return above if end is None else min(above, end - asyncio.get_running_loop().time())
 
     def extend(self, seconds: float) -> None:
         """Give the move `seconds` more. Waits side by side count once, as the longest of them."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from remit.agent.recorded.failed import Failed
 from remit.agent.recorded.folds import Brief, Cleared
 from remit.agent.recorded.verdicts import Braked, Closing, Judged, Noted, Prepared, Verdict
 from remit.kernel.facts import Stepped
@@ -40,9 +41,20 @@ class ModelAnswer(Paid, frozen=True, omit_defaults=True, tag="answer", tag_field
         return 2 if self.cut or self.late or self.malformed is not None else 1
 
 
+Attempted: Any = ModelAnswer | Failed
+"""What a model's step gave."""
 Fold = Cleared | Brief
 StepValue = (
-    ModelAnswer | ToolMessage | Braked | Prepared | Verdict | Noted | Judged | Closing | Fold
+    ModelAnswer
+    | ToolMessage
+    | Braked
+    | Prepared
+    | Verdict
+    | Noted
+    | Judged
+    | Closing
+    | Fold
+    | Failed
 )
 _KINDS: dict[str, Any] = {
     "answer": ModelAnswer,
@@ -55,6 +67,7 @@ _KINDS: dict[str, Any] = {
     "closing": Closing,
     "fold": Cleared,
     "brief": Brief,
+    "failed": Failed,
 }
 _LIVE = tuple(_KINDS.values())
 

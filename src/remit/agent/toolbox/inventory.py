@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from remit.agent.inside.tool import AgentTool
+from remit.agent.routing.models import name_of
 from remit.tools.strict import Loose, strict
 from remit.tools.tool import Repeat, Tool
 
@@ -41,7 +42,8 @@ class ToolEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that an agent can do. `grant` is what it may use where it runs; its tools stand
+    """Everything that an agent can do. `models` are all that may answer, `model` the first of them.
+    `grant` is what it may use where it runs; its tools stand
     in the agent's order, also those that it may not call."""
 
     agent: str
@@ -49,6 +51,7 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     grant: tuple[str, ...]
     tools: tuple[ToolEntry, ...]
+    models: tuple[str, ...] = ()
 
 
 def inventory(agent: Any, granted: frozenset[str] | None, by: str = "app") -> Inventory:
@@ -58,7 +61,8 @@ def inventory(agent: Any, granted: frozenset[str] | None, by: str = "app") -> In
     return Inventory(
         agent=agent.name,
         version=agent.version,
-        model=agent.model if isinstance(agent.model, str) else agent.model.name,
+        model=name_of(agent.models[0]),
+        models=tuple(map(name_of, agent.models)),
         grant=tuple(sorted(inside)),
         tools=tuple(_entry(tool, agent.granted, granted, by, inside) for tool in agent.tools),
     )

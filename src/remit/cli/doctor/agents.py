@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from remit.agent.agent import Agent
+from remit.agent.routing.models import card_of, name_of
 from remit.cli.doctor.finding import Finding
 from remit.models.anthropic import AnthropicMessages
 from remit.models.bridge import Bridge
@@ -15,6 +16,7 @@ from remit.models.local.model import check_file
 from remit.models.openai_chat import OpenAIChat
 from remit.models.openai_responses import OpenAIResponses
 from remit.models.pricing import Pricing
+from remit.models.protocol import Model
 from remit.values.errors import ConfigError
 
 _PACKAGES: tuple[tuple[type, str, str], ...] = (
@@ -37,15 +39,17 @@ def agents(found: Iterable[Agent[Any, Any]], installed: Callable[[str], bool]) -
 
 def rates(agent: Agent[Any, Any]) -> Iterator[Finding]:
     """A cost budget that counts cached tokens at a rate nobody declared."""
-    pricing = agent.card.pricing
-    if agent.budget.cost is None or pricing is None or pricing.free:
-        return
-    missing = list(_undeclared(pricing))
-    if missing:
+    for model in agent.models:
+        pricing = card_of(model, agent.catalogue).pricing
+        if agent.budget.cost is None or pricing is None or pricing.free:
+            continue
+        missing = list(_undeclared(pricing))
+        if not missing:
+            continue
         yield Finding(
             "warning",
             "cache-rates-missing",
-            f"agent {agent.name} has a cost budget, and its model {_model_name(agent)} no rate for"
+            f"agent {agent.name} has a cost budget, and its model {name_of(model)} no rate for"
             f" {' and '.join(missing)} tokens: they are counted at the plain input rate",
             "declare what the provider charges, if it is another rate: Pricing(input=…, output=…,"
             " cached_input=…, cache_write=…)",
@@ -55,7 +59,7 @@ def rates(agent: Agent[Any, Any]) -> Iterator[Finding]:
 def model(agent: Agent[Any, Any], installed: Callable[[str], bool]) -> Iterator[Finding]:
     """A model that cannot be asked."""
     try:
-        made = agent.plan(agent.granted).model
+        plan = agent.plan(agent.granted)
     except ConfigError as error:
         yield Finding(
             "error",
@@ -64,6 +68,13 @@ def model(agent: Agent[Any, Any], installed: Callable[[str], bool]) -> Iterator[
             str(error),
         )
         return
+    for made in (plan.model, *(heir.model for heir in plan.heirs)):
+        yield from _needs(agent, made, installed)
+
+
+def _needs(
+    agent: Agent[Any, Any], made: Model, installed: Callable[[str], bool]
+) -> Iterator[Finding]:
     for kind, package, extra in _PACKAGES:
         if isinstance(made, kind) and not installed(package):
             yield Finding(
@@ -90,7 +101,3 @@ def _undeclared(pricing: Pricing) -> Iterator[str]:
         yield "cache read"
     if pricing.cache_write is None:
         yield "cache write"
-
-
-def _model_name(agent: Agent[Any, Any]) -> str:
-    return agent.model if isinstance(agent.model, str) else agent.model.name

@@ -58,7 +58,7 @@ def _page(found: Inventory, caller: str = "") -> Iterator[Block]:
     tools = count(len(found.tools), "tool")
     yield Heading(f"{found.agent} {found.version}{inside}: {tools}")
     granted = ", ".join(found.grant) or "nothing"
-    yield Line(f"model {found.model}, granted {granted}", "dim")
+    yield Line(f"model {', then '.join(found.models)}, granted {granted}", "dim")
     if found.tools:
         yield Listing(_COLUMNS, [_row(each) for each in found.tools])
     for each in found.tools:

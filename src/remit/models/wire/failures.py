@@ -16,8 +16,17 @@ _REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id", "x-groq-id")
 _HIDDEN = "[hidden]"
 _UNANSWERED = (200, 408, 504)
 """Statuses of requests that may have been worked on."""
-_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
-"""What the HTTP client raises before anything is sent."""
+_UNSENT = frozenset(
+    {
+        "ClientConnectorError",
+        "ConnectError",
+        "ConnectTimeout",
+        "PoolTimeout",
+        "ProxyError",
+        "UnsupportedProtocol",
+    }
+)
+"""What HTTP clients raise before any of a request has gone out."""
 
 
 def provider_error(
@@ -77,12 +86,12 @@ def reason(error: BaseException, secret: str | None) -> str:
 
 
 def was_sent(error: BaseException) -> bool:
-    """Whether the request may have been sent before `error` came, by its causes."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if type(cause).__name__ in _UNSENT:
+    """Whether the request that `error` ended may have gone out."""
+    found: BaseException | None = error
+    while found is not None:
+        if not _UNSENT.isdisjoint(kind.__name__ for kind in type(found).__mro__):
             return False
-        cause = cause.__cause__
+        found = found.__cause__
     return True
 
 
