@@ -277,7 +277,7 @@ async def test_what_ended_an_agent_from_outside_is_no_difference(
     from remit.errors import ProviderError
 
     agent = chief(
-        [Call("scout", task="x"), Say("so")], scout([ProviderError(message="x", status=500)])
+        [Call("scout", task="x"), Say("so")], scout([ProviderError(message="x", status=400)])
     )
     async with app_of(agent, store, clock) as app:
         run = await soon(app.run("chief", "x"))

@@ -15,7 +15,8 @@ from remit.agent.effect import take_effect, told
 from remit.agent.hooks import Hooked
 from remit.agent.inside import AgentTool, Delegates, Time
 from remit.agent.plan import Deps, Plan
-from remit.agent.state import AgentState, Decision, not_run
+from remit.agent.recorded.unmade import not_run
+from remit.agent.state import AgentState, Decision
 from remit.agent.telling import telling
 from remit.agent.toolbox import groups
 from remit.kernel.facts import Ask, Started

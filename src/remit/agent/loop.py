@@ -121,7 +121,7 @@ class AgentProgram:
         try:
             while True:
                 state.catch_up(run.facts)
-                if state.failures or state.successor != drive.successor:
+                if state.failures.calls or state.failures.successor != drive.successor:
                     drive = await drive.routed()
                 move = next_move(state, budget)
                 if hooked.looks and await drive.look(move):
@@ -186,15 +186,16 @@ class _Drive:
     async def routed(self) -> _Drive:
         """The drive with the model that took over, once that may be asked. Raises what ended the
         run."""
-        state, failures = self.state, self.state.failures
-        if failures and failures[-1].ends:
-            raise self.route.raised or failures[-1].error
+        failures = self.state.failures
+        if failures.calls and failures.calls[-1].ends:
+            raise self.route.raised or failures.calls[-1].error
         await self.route.rest()
-        if state.successor == self.successor:
+        name = failures.successor
+        if name == self.successor:
             return self
-        plan = self.plan.passed_to(state.successor)
+        plan = self.plan.passed_to(name)
         folder, route = self.folder.moved(plan), self.route.of(plan)
-        return replace(self, plan=plan, folder=folder, route=route, successor=state.successor)
+        return replace(self, plan=plan, folder=folder, route=route, successor=name)
 
     async def in_time(self, work: Callable[[Time], Awaitable[T]]) -> T:
         """What `work` gives. Raises _TimeIsUp if the budget's time ends before it."""

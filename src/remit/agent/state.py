@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from remit.agent.recorded.failed import Failed
+from remit.agent.recorded.failed import Failed, Failures
 from remit.agent.recorded.faults import Faults
 from remit.agent.recorded.folds import Brief, Cleared, Folds
 from remit.agent.recorded.steps import ModelAnswer, StepValue, step_value
 from remit.agent.recorded.streaks import Streaks
+from remit.agent.recorded.unmade import cut_off, not_run, why_not
 from remit.agent.recorded.verdicts import Braked, Closing, Judged, Noted, Prepared, Told
 from remit.agent.resuming import open_calls
 from remit.kernel.facts import (
@@ -76,12 +77,6 @@ class AgentState:
     """The turn that is the last, and the bound that another would meet."""
     preparation: tuple[int, Prepared] | None = None
     """The newest turn that was prepared, and how."""
-    failures: tuple[Failed, ...] = ()
-    """How the model call failed so far that is to be made."""
-    rests_until = 0
-    """When it may be made again, in milliseconds since 1970."""
-    successor: str | None = None
-    """The model that took over, for as long as the run goes on."""
 
     def __init__(self, run_id: str, path: str = "") -> None:
         self.run_id = run_id
@@ -93,6 +88,8 @@ class AgentState:
         self.turns: list[Turn] = []
         self.usage = Usage()
         self.folds = Folds()
+        self.failures = Failures()
+        """How the model call failed so far that is to be made."""
         self.stop: Stop = "end"
         self.unanswered = True
         """Whether the model has not seen all messages yet."""
@@ -172,7 +169,7 @@ class AgentState:
                 waiting = {asked.id for asked in self.pending if not asked.doubt}
                 self.asks = {}
                 # A run is stopped before it acts.
-                unbegun, why = self.stuck is not None and not self.results, _why_not(fact)
+                unbegun, why = self.stuck is not None and not self.results, why_not(fact)
                 left = [call for call in self.open_calls if call.id not in self.results]
                 self.closed = tuple(
                     (call, (not_run if unbegun or call.id in waiting else cut_off)(call, why))
@@ -254,7 +251,7 @@ class AgentState:
         if text:
             self.streaks.say(text)
         self.cut, self.late, self.warning = value.cut, value.late, None
-        self.failures = ()
+        self.failures.calls = ()
         self.usage = self.usage + value.usage
         self._thinking_ms += fact.took
         self.stop = value.stop
@@ -314,13 +311,11 @@ class AgentState:
         self.folds.add(value, len(self.turns))
         self._thinking_ms += fact.took
         if isinstance(value, Brief):
-            self.failures = ()
+            self.failures.calls = ()
             self.usage = self.usage + value.usage
 
     def _fail(self, fact: Stepped, failed: Failed) -> None:
-        self.failures = (*self.failures, failed)
-        self.rests_until = fact.at + round(failed.wait * 1000)
-        self.successor = failed.next or self.successor
+        self.failures.add(failed, fact.at)
         # Nobody is waited for: the time until the next attempt is the run's own.
         self._thinking_ms += fact.took + round(failed.wait * 1000)
         if failed.usage is not None:
@@ -393,20 +388,3 @@ def conversation(run_id: str, facts: Iterable[AnyFact]) -> Sequence[Message]:
     """What an ended run added to its thread, and what it began with."""
     state = derive(run_id, enumerate(facts, 1))
     return [*state.history, *state.messages]
-
-
-def not_run(call: Call, why: str) -> ToolMessage:
-    """The result of a call that did not run."""
-    return ToolMessage(call.id, call.name, f"Not run: {why}.", "not_run")
-
-
-def cut_off(call: Call, why: str) -> ToolMessage:
-    """The result of a call that had none when its run ended; nobody can tell whether it began."""
-    text = f"Not run to its end: {why}. If it had begun, it may have taken effect: check first."
-    return ToolMessage(call.id, call.name, text, "not_run")
-
-
-def _why_not(end: Finished) -> str:
-    if end.status == "cancelled":
-        return "the run was cancelled"
-    return "the run ended before it" if end.finish is None else f"the run ended ({end.finish})"

@@ -65,7 +65,7 @@ async def think(
 
     name, told = step_name(turn), _Told(run, turn, terms.names)
     ask = partial(_ask, told, route, request, terms, limit)
-    if route.state.failures:
+    if route.state.failures.calls:
         name = route.step(name)
     found: ModelAnswer | Failed = await run.step(name, ask, Attempted)
     return found

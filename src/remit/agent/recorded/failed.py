@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from remit.kernel.paid import Bill, Paid
@@ -55,6 +56,23 @@ class Failed(
             retry_after=self.retry_after,
             message=self.message,
         )
+
+
+@dataclass(slots=True)
+class Failures:
+    """How the model call failed so far that is to be made: `calls`, the newest last. It may be
+    made again at `rests_until`, in milliseconds since 1970; `successor` is the model that took
+    over, for as long as the run goes on."""
+
+    calls: tuple[Failed, ...] = ()
+    rests_until: int = 0
+    successor: str | None = None
+
+    def add(self, failed: Failed, at: int) -> None:
+        """Take the next one, recorded `at` this time."""
+        self.calls = (*self.calls, failed)
+        self.rests_until = at + round(failed.wait * 1000)
+        self.successor = failed.next or self.successor
 
 
 def error_fields(error: ProviderError | ConnectionFailedError) -> dict[str, object]:

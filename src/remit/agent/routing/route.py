@@ -59,8 +59,8 @@ class Route:
 
     def step(self, call: str) -> str:
         """The name of the next step that makes the model call `call`."""
-        failures = self.state.failures
-        return f"{call}:{len(failures)}" if failures else call
+        failed = self.state.failures.calls
+        return f"{call}:{len(failed)}" if failed else call
 
     async def pass_on(self, call: str, messages: Iterable[Message]) -> None:
         """Record instead of the model call `call` who takes over from a model that is switched
@@ -74,10 +74,10 @@ class Route:
     async def rest(self) -> None:
         """Wait until the model may be asked again. Raises what forbids a call after that."""
         run, failures = self._run, self.state.failures
-        if not failures or run.past is not None:
+        if not failures.calls or run.past is not None:
             return
         clock = run.clock
-        due = min(self.state.rests_until / 1000 - run.wall(), failures[-1].wait)
+        due = min(failures.rests_until / 1000 - run.wall(), failures.calls[-1].wait)
         ends = clock.steady() + due
         while (left := ends - clock.steady()) > 0:
             await clock.sleep(min(left, _LOOKS_EVERY))
@@ -150,7 +150,7 @@ class Route:
     def _times(self) -> int:
         """How often the model failed in a row, this time included."""
         times = 1
-        for failed in reversed(self.state.failures):
+        for failed in reversed(self.state.failures.calls):
             if failed.next is not None:
                 break
             times += 1
@@ -159,7 +159,7 @@ class Route:
     def _luck(self) -> float:
         """A share from 0 to 1: another for each run, and the same however often it is driven."""
         run, state = self._run, self.state
-        name = f"{run.id}/{run.path}{len(state.turns)}/{len(state.failures)}"
+        name = f"{run.id}/{run.path}{len(state.turns)}/{len(state.failures.calls)}"
         digest = hashlib.blake2b(name.encode(), digest_size=4).digest()
         return int.from_bytes(digest, "big") / 2**32
 
