@@ -16,6 +16,7 @@ from remit import Agent, App, Budget, Caller, Card, Catalogue, Run, tool
 from remit.agent.fold import Fold
 from remit.messages import ToolMessage, dump, load
 from remit.models.openai_responses import OpenAIResponses
+from remit.options import Retry
 from remit.store.protocol import Store
 from remit.testing import (
     Call,
@@ -300,7 +301,8 @@ async def test_a_connection_cut_at_any_event_leaves_the_thread_usable(
         return Reply(Think("So."), Say("one two three"), quirks=Quirks(cut=cut))
 
     async with serving(answer) as provider:
-        agent = Agent(name="a", model=asking(provider), budget=Budget(turns=2))
+        once = Retry(attempts=1)
+        agent = Agent(name="a", model=asking(provider), budget=Budget(turns=2), retry=once)
         async with App(agents=[agent], store=store, clock=clock) as app:
             for cut in range(count):
                 run = await asyncio.wait_for(app.run("a", str(cut), thread="t"), 10)
