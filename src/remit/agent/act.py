@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -13,6 +13,7 @@ import msgspec
 from remit.agent.doubt import doubt, kept_back, question
 from remit.agent.effect import take_effect, told
 from remit.agent.hooks import Hooked
+from remit.agent.hooks.hooks import CHOICES
 from remit.agent.inside import AgentTool, Delegates, Time
 from remit.agent.plan import Deps, Plan
 from remit.agent.recorded.unmade import not_run
@@ -369,9 +370,12 @@ def _callable(plan: Plan, state: AgentState) -> Mapping[str, Tool]:
     prepared = state.prepared(len(state.turns) - 1)
     if prepared is None:
         return plan.tools
-    if prepared.tool_choice == "none":
+    choice = prepared.tool_choice
+    if choice == "none":
         return {}
-    inside = plan.tools if prepared.tools is None else prepared.tools
+    inside: Collection[str] = plan.tools if prepared.tools is None else prepared.tools
+    if choice is not None and choice not in CHOICES:
+        inside = (choice,)
     return {name: tool for name, tool in plan.tools.items() if name in inside}
 
 

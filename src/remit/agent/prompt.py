@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from remit.agent.answer.choice import demand
 from remit.agent.answer.malformed import NOTE
 from remit.agent.answer.typed import note
 from remit.agent.brakes import advice
@@ -13,6 +14,7 @@ from remit.agent.plan import Plan
 from remit.agent.recorded.verdicts import Prepared
 from remit.agent.state import AgentState
 from remit.models.request import ModelRequest, ToolSpec
+from remit.models.structured import is_kept
 from remit.tools.tool import Tool
 from remit.values.messages import Message
 
@@ -40,7 +42,7 @@ def build(
     turn = len(state.turns)
     told: Iterable[str] = ()
     if state.warning is not None or state.faults.raw is not None:
-        told = _told(state, plan.terms.names)
+        told = _told(state, plan)
     closing = state.closing is not None and state.closing[0] == turn
     told = (*told, _LAST) if closing else told
     prepared = _AS_IT_IS
@@ -58,10 +60,13 @@ def build(
     )
 
 
-def _told(state: AgentState, names: frozenset[str]) -> Iterator[str]:
+def _told(state: AgentState, plan: Plan) -> Iterator[str]:
     """What the model is told of its last answer, in the next request alone."""
     if state.warning is not None:
         yield advice(state.warning)
     raw, misfit = state.faults.raw, state.faults.misfit
     if raw is not None:
-        yield NOTE if misfit is None else note(raw, misfit, names)
+        form = plan.form
+        kept = form is None or is_kept(plan.model.card, form.output)
+        said = demand(misfit) if misfit is not None else NOTE
+        yield said or note(raw, misfit or "", plan.terms.names, kept=kept)

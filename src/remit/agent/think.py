@@ -185,7 +185,8 @@ async def _ask(
     assembly.close()
     if told.watched is not None:
         told.say(told.watched.rest())
-    parts, malformed, misfit = read(told.watched, assembly, terms, whole=not (cut or late))
+    whole = not (cut or late)
+    parts, malformed, misfit = read(told.watched, assembly, terms, request, whole=whole)
     if late:
         # Nobody is left to run them.
         parts = [part for part in parts if not isinstance(part, RawCall)]

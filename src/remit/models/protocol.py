@@ -23,8 +23,9 @@ class Card:
     `accepts` is what its messages may hold: `text`, `image`, `pdf`. URLs of images and PDFs are
     handed to it only if their host is one of `hosts`. `image_tokens` and `pdf_tokens` are what one
     of them counts for where tokens are estimated. A model that is not `enabled` is not asked: the
-    next of its agent's takes over. Raises ConfigError for what is no Pricing, no
-    number of tokens, no such content and no host.
+    next of its agent's takes over. With `structured` its provider keeps answers to a JSON Schema,
+    also beside tools. Raises ConfigError for what is no Pricing, no number of tokens, no such
+    content, no host and no bool.
     """
 
     pricing: Pricing | None = None
@@ -35,12 +36,15 @@ class Card:
     image_tokens: int = 1_600
     pdf_tokens: int = 30_000
     enabled: bool = True
+    structured: bool = False
 
     def __post_init__(self) -> None:
         if self.pricing is not None and not isinstance(self.pricing, Pricing):
             raise ConfigError(f"Card.pricing must be a Pricing, not {self.pricing!r}")
         if not isinstance(self.enabled, bool):
             raise ConfigError(f"Card.enabled must be True or False, not {self.enabled!r:.80}")
+        if type(self.structured) is not bool:
+            raise ConfigError(f"Card.structured must be True or False, not {self.structured!r}")
         for name, pattern in (("accepts", _CONTENT), ("hosts", _HOST)):
             object.__setattr__(self, name, _named(name, getattr(self, name), pattern))
         for name in ("window", "max_output", "image_tokens", "pdf_tokens"):

@@ -22,10 +22,14 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class OutputSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The form that the answer must have, as a JSON Schema."""
+    """The form that the answer must have, as a JSON Schema. `strict` is the schema of an object in
+    the form that strict modes take, for providers that keep answers to one; None where there is
+    none. It may be `recursive`, which not every provider knows."""
 
     tool: str
     schema: dict[str, Any]
+    strict: dict[str, Any] | None = None
+    recursive: bool = False
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,8 +37,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     "auto", "none", "required" (some tool), or the name of the tool that must be called.
 
     With `output` the answer is JSON that fits its schema. A model answers with a call of the tool
-    that it names, which is among the `tools`; one that can keep to a schema by itself may leave
-    that tool out and answer with the JSON as text.
+    that it names, which is among the `tools`; one whose provider keeps answers to a schema leaves
+    that tool out and answers with JSON of the `strict` schema as text (`models/structured.py`).
     """
 
     instructions: str

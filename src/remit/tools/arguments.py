@@ -152,6 +152,17 @@ def json_type(value: object) -> str:
             return "object"
 
 
+def steps(loc: Path, tree: Any) -> Path:
+    """The part of an error's place that is in `tree`: a union names its members too."""
+    found: list[str | int] = []
+    for part in loc:
+        in_list = isinstance(tree, list) and isinstance(part, int) and part < len(tree)
+        if in_list or (isinstance(tree, dict) and part in tree):
+            found.append(part)
+            tree = tree[part]
+    return tuple(found)
+
+
 def at(arguments: Any, path: Path) -> Any:
     """The value at `path`; None where there is none."""
     for part in path:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import typing
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from remit.tools import function as functions
-from remit.tools.arguments import Plain, Problem, at, mended, shown, told
+from remit.tools.arguments import Plain, Problem, at, mended, shown, steps, told
 from remit.values import codec
 from remit.values.errors import ConfigError
 
@@ -196,7 +196,7 @@ def _problems(error: Any, arguments: Plain, schema: dict[str, Any]) -> list[Prob
 def _problem(found: Mapping[str, Any], arguments: Plain, schema: dict[str, Any]) -> Problem:
     kind, loc = found["type"], found["loc"]
     missing = kind in ("missing", "missing_argument")
-    path = tuple(_steps(loc[:-1] if missing else loc, arguments))
+    path = steps(loc[:-1] if missing else loc, arguments)
     if missing:
         return Problem((*path, loc[-1]), "is required and was left out")
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -208,15 +208,6 @@ def _problem(found: Mapping[str, Any], arguments: Plain, schema: dict[str, Any])
     text = found["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     sent = at(arguments, path)
     return Problem(path, f"{text[:300]}, not {shown(sent)}", _WANTS.get(kind, frozenset()))
-
-
-def _steps(loc: tuple[str | int, ...], tree: Any) -> Iterator[str | int]:
-    """The part of an error's place that is in the arguments: a union names its members too."""
-    for part in loc:
-        in_list = isinstance(tree, list) and isinstance(part, int) and part < len(tree)
-        if in_list or (isinstance(tree, dict) and part in tree):
-            yield part
-            tree = tree[part]
 
 
 def _has_lone_half(body: bytes) -> bool:

@@ -38,7 +38,15 @@ def closed(**properties: Any) -> dict[str, Any]:
     }
 
 
+def kept(schema: Any, name: str = "answer", **fields: Any) -> dict[str, Any]:
+    told = {"name": name, "schema": schema, **fields}
+    return {"response_format": {"type": "json_schema", "json_schema": told}}
+
+
 TAKEN = [
+    body(**kept(closed(a={"type": "string"}), strict=True)),
+    body(**kept({"type": "object", "properties": {}})),
+    body(response_format={"type": "json_object"}),
     body(),
     body({"role": "system", "content": "Help."}, HELLO, max_completion_tokens=9),
     body(HELLO, asks("a", "b"), result("b"), result("a")),
@@ -56,6 +64,18 @@ def test_what_openai_takes_passes(taken: dict[str, Any]) -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str, str | None]] = [
+    (
+        body(**kept({"type": "array", "items": {}}, strict=True)),
+        "'type: \"object\"'",
+        "response_format",
+    ),
+    (body(**kept(closed(), name="an answer")), "pattern", "response_format.json_schema.name"),
+    (body(**kept(closed(a={"type": "text"}))), "not valid under any", "response_format"),
+    (
+        body(**kept({"type": "object", "properties": {}}, strict=True)),
+        "'additionalProperties' is required",
+        "response_format",
+    ),
     (body(temperature=float("nan")), "could not parse the JSON body", None),
     (body({"role": "user", "content": "half \ud83d"}), "could not parse the JSON body", None),
     (body(top_k=3), "Unrecognized request argument supplied: top_k", None),

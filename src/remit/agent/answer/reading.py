@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from remit.agent.answer.choice import met
 from remit.agent.answer.malformed import Parts, Watched, holds_call, is_call, texts
 from remit.agent.answer.typed import FINAL, Form, Read
 from remit.agent.brakes import Brakes
 from remit.models.assemble import Assembly, RawCall
+from remit.models.request import ModelRequest
 from remit.values import codec
 from remit.values.content import Text
 
@@ -22,8 +24,24 @@ class Terms:
     names: frozenset[str] = frozenset()
 
 
-def read(watched: Watched | None, assembly: Assembly, terms: Terms, *, whole: bool) -> Read:
-    """What is kept of an answer. One that is not `whole` was not read to its end.
+def read(
+    watched: Watched | None,
+    assembly: Assembly,
+    terms: Terms,
+    request: ModelRequest,
+    *,
+    whole: bool,
+) -> Read:
+    """What is kept of an answer to `request`. One that is not `whole` was not read to its end."""
+    found = _read(watched, assembly, terms, whole=whole)
+    choice = request.tool_choice
+    if choice != "auto" and whole and assembly.stop in ("end", "calls"):
+        return met(found, assembly.parts, choice, typed=terms.form is not None)
+    return found
+
+
+def _read(watched: Watched | None, assembly: Assembly, terms: Terms, *, whole: bool) -> Read:
+    """What is kept of an answer, whatever was to be called.
 
     A refusal is the last word, whatever call its text leads to. A value that fits the form is one
     whatever it looks like; a text in it that is a call is no answer.

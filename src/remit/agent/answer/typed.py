@@ -8,10 +8,12 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from remit.agent.answer.left_out import fitting
 from remit.agent.answer.malformed import Parts, holds_call
 from remit.models.assemble import RawCall
 from remit.models.request import ModelRequest, OutputSpec, ToolSpec
 from remit.tools.arguments import shown_path
+from remit.tools.strict import Strict, strict
 from remit.values import codec
 from remit.values.content import Text, sendable
 from remit.values.errors import ConfigError
@@ -46,9 +48,11 @@ class Form:
     wrapped: bool
 
     def asked(self, request: ModelRequest) -> ModelRequest:
-        """The request, with the form that its answer is to have."""
+        """The request, with the form that its answer is to have. Where no tool may be called the
+        answer is what is left to give."""
         tools = (*request.tools, self.spec)
-        return msgspec.structs.replace(request, tools=tools, output=self.output)
+        choice = FINAL if request.tool_choice == "none" else request.tool_choice
+        return msgspec.structs.replace(request, tools=tools, tool_choice=choice, output=self.output)
 
     def read(self, parts: Parts) -> Read:
         """The answer as its one text in JSON; parts with other calls are no answer yet, and what
@@ -59,7 +63,7 @@ class Form:
         if others:
             return Read([p for p in parts if not isinstance(p, RawCall) or p.name != FINAL])
         said = "".join([part.text for part in parts if isinstance(part, Text)])
-        raw = said if final is None else self._given(final)
+        raw = self._unwrapped(said) if final is None else self._given(final)
         text, misfit = self._checked(raw)
         if misfit is not None:
             return Read([], raw, misfit)
@@ -81,17 +85,34 @@ class Form:
         whole = self.wrapped and set(final.arguments) == {_KEY}
         return codec.encode(final.arguments[_KEY] if whole else final.arguments).decode()
 
+    def _unwrapped(self, said: str) -> str:
+        """The answer in JSON that was `said`, out of the object that a strict schema puts it in."""
+        if not self.wrapped or _KEY not in said:
+            return said
+        try:
+            found = codec.decode(said.encode(), object)
+        except ValueError:
+            return said
+        if not isinstance(found, dict) or set(found) != {_KEY}:
+            return said
+        inner = codec.encode(found[_KEY]).decode()
+        return inner if self._checked(inner)[1] is None else said
+
     def _checked(self, raw: str) -> tuple[str, str | None]:
         from pydantic import ValidationError
 
         try:
-            value = self.adapter.validate_json(sendable(raw))
-            text: str = self.adapter.dump_json(value).decode()
-            self.adapter.validate_json(text)
+            value, given = fitting(self.adapter, sendable(raw))
+            text: str = self.adapter.dump_json(value, by_alias=True).decode()
         except ValidationError as error:
             return "", _told(error)
         except ValueError as error:
             return "", f"- {error}"[:400]
+        try:
+            self.adapter.validate_json(text)
+        except ValueError:
+            # It reads one form and writes another: what was read is what can be read again.
+            return given, None
         return text, None
 
 
@@ -116,19 +137,24 @@ def form_of(type_: Any, what: str) -> Form | None:
     wrapped = schema.get("type") != "object"
     asked = _wrapped(schema) if wrapped else schema
     spec = ToolSpec(FINAL, _DESCRIPTION, asked)
-    return Form(adapter, spec, OutputSpec(tool=FINAL, schema=schema), wrapped)
+    output, form = OutputSpec(tool=FINAL, schema=schema), strict(asked)
+    if isinstance(form, Strict):
+        output = msgspec.structs.replace(output, strict=form.document, recursive=form.recursive)
+    return Form(adapter, spec, output, wrapped)
 
 
-def note(raw: str, misfit: str, names: frozenset[str]) -> str:
-    """What the model is told of an answer that did not fit. A text that holds a call of one of
-    these tools is not repeated: the model would write it again."""
+def note(raw: str, misfit: str, names: frozenset[str], *, kept: bool) -> str:
+    """What the model is told of an answer that did not fit, one that its provider keeps to the
+    form in other words. A text that holds a call of one of these tools is not repeated: the model
+    would write it again."""
     mend = "\n".join(line for line in misfit.split("\n") if not holds_call(line, names))
     mend = mend or "- all of it"
     shown = raw[:_SHOWN]
     said = "" if holds_call(shown, names) else f" It was:\n{shown}"
+    by = "" if kept else f" by calling {FINAL}"
     return (
         f"Your last answer does not fit, and nobody has seen it.{said}\n\n"
-        f"What to mend:\n{mend}\n\nGive the whole answer again by calling {FINAL}."
+        f"What to mend:\n{mend}\n\nGive the whole answer again{by}."
     )
 
 

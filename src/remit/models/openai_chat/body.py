@@ -72,6 +72,12 @@ def messages(turns: Turns, dialect: Dialect) -> Iterable[dict[str, Any]]:
             yield {"role": "tool", "tool_call_id": id_of(call), "content": content}
 
 
+def answers(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The field that keeps an answer to `schema`, which is in the form of strict modes."""
+    kept = {"name": "answer", "strict": True, "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": kept}}
+
+
 def as_json(value: object) -> str:
     """`value` as JSON text without NaN and without half characters."""
     return json.dumps(

@@ -14,6 +14,7 @@ from remit.models.openai_chat.dialect import Dialect
 from remit.models.openai_chat.pieces import Reader
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
+from remit.models.structured import by_schema
 from remit.models.wire.clients import Clients
 from remit.models.wire.events import Unreadable
 from remit.models.wire.exchange import Exchange
@@ -99,13 +100,16 @@ class OpenAIChat:
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of the HTTP request that asks `request`."""
-        build = reply.build if self.tools == "json" else body.build
+        options = self.options
+        if self.tools == "json":
+            build = reply.build
+        else:
+            build = body.build
+            if "response_format" not in options:
+                request, schema = by_schema(self.card, request)
+                options = options if schema is None else {**options, **body.answers(schema)}
         return build(
-            request,
-            model=self.model,
-            maker=self.name,
-            dialect=self.dialect,
-            options=self.options,
+            request, model=self.model, maker=self.name, dialect=self.dialect, options=options
         )
 
 

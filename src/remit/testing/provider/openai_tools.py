@@ -73,11 +73,36 @@ def strict_schemas_are_closed(body: Body) -> Refusal | None:
     return None
 
 
+def answers_are_closed(body: Body) -> Refusal | None:
+    """The schema that an answer is kept to is one and, where it is strict, a closed object's."""
+    asked = body.get("response_format")
+    if not isinstance(asked, dict) or asked.get("type") != "json_schema":
+        return None
+    kept = asked.get("json_schema") or {}
+    found = name_fault("response_format.json_schema.name", kept.get("name"))
+    if found is not None:
+        return found
+    schema = kept.get("schema")
+    wrong = fault(schema)
+    if wrong is not None:
+        return _unkept(kept, f"In context={wrong[0]!r}, {wrong[1]}.")
+    if kept.get("strict") is not True:
+        return None
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        return _unkept(kept, """schema must be a JSON Schema of 'type: "object"'.""")
+    for place, inner in schemas(schema):
+        why = _open(inner)
+        if why is not None:
+            return _unkept(kept, f"In context={place!r}, {why}")
+    return None
+
+
 TOOL_RULES: tuple[Rule, ...] = (
     tools_are_functions,
     choice_has_tools,
     schemas_are_schemas,
     strict_schemas_are_closed,
+    answers_are_closed,
 )
 
 
@@ -118,6 +143,13 @@ def _open(schema: Any) -> str | None:
                 f" properties. Missing '{name}'."
             )
     return None
+
+
+def _unkept(kept: Body, why: str) -> Refusal:
+    return Refusal(
+        message=f"Invalid schema for response_format '{kept.get('name')}': {why}",
+        param="response_format",
+    )
 
 
 def _invalid(at: int, function: Body, why: str, place: Place | None = None) -> Refusal:
