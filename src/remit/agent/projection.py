@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from remit.agent.answer.faults import again
 from remit.agent.recorded.failed import Failed
 from remit.agent.recorded.folds import Brief, Cleared
 from remit.agent.recorded.steps import ModelAnswer, step_value
@@ -92,6 +93,12 @@ class Projector:
         last = len(record.calls)
         yield UsageEvent(seq=seq, index=last, turn=turn, model=record.model, usage=record.usage)
         yield TurnEvent(seq=seq, index=last + 1, turn=turn, record=record)
+        failure = again(self.state.faults)
+        if failure is not None:
+            model, index = record.model, last + 2
+            yield RetryEvent(
+                seq=seq, index=index, turn=turn, model=model, wait=0.0, failure=failure
+            )
 
     def _of_agent(
         self, seq: int, turn: int, fact: Stepped, calls: Sequence[Call]

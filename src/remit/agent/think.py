@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from remit.agent.answer.malformed import Parts, Watched
+from remit.agent.answer.partial import Partials, Shown
 from remit.agent.answer.reading import Terms, read
 from remit.agent.brakes import HEARD, Ears
 from remit.agent.inside.time import Time
@@ -25,7 +26,7 @@ from remit.agent.routing.charge import used
 from remit.kernel.run import ActiveRun
 from remit.models.assemble import Assembly, RawCall
 from remit.models.protocol import Model
-from remit.models.request import Chunk, ModelRequest, ReasoningChunk, TextChunk
+from remit.models.request import CallChunk, Chunk, ModelRequest, ReasoningChunk, TextChunk
 from remit.values.content import Call, Reasoning, Text
 from remit.values.errors import (
     ConfigError,
@@ -38,6 +39,7 @@ from remit.values.events import ReasoningEvent, TextEvent
 from remit.values.messages import AssistantMessage
 
 _SHOWN = frozenset({TextChunk, ReasoningChunk})
+_TYPED = _SHOWN | {CallChunk}
 _LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -63,7 +65,7 @@ async def think(
     nothing is then recorded.
     """
 
-    name, told = step_name(turn), _Told(run, turn, terms.names)
+    name, told = step_name(turn), _Told(run, turn, terms)
     ask = partial(_ask, told, route, request, terms, limit)
     if route.state.failures.calls:
         name = route.step(name)
@@ -86,9 +88,13 @@ async def unasked(run: ActiveRun, turn: int) -> ModelAnswer:
 class _Told:
     """What readers are told of an answer while it comes."""
 
-    def __init__(self, run: ActiveRun, turn: int, names: frozenset[str]) -> None:
-        self.run, self.turn, self._names = run, turn, names
+    def __init__(self, run: ActiveRun, turn: int, terms: Terms) -> None:
+        self.run, self.turn, self._names = run, turn, terms.names
         self.watched: Watched | None = None
+        self.shown: frozenset[type] = _SHOWN
+        self._partials: Partials | None = None
+        if terms.form is not None:
+            self.shown, self._partials = _TYPED, Partials(terms.form, terms.names)
         self._attempt, self._deltas = run.attempt, count()
         self._watch: Callable[[str], str] | None = None
         self._see = run.show
@@ -100,15 +106,35 @@ class _Told:
             # What is no text is checked with the whole answer, and nothing of it is shown.
             piece = chunk.text
             text = (self._watch or self._begin())(piece) if type(piece) is str else ""
+            if self._partials is not None:
+                return self._show_some(self._partials.say(text)) if text else False
             if text:
                 delta = next(self._deltas)
                 self._see(
                     TextEvent(turn=self.turn, attempt=self._attempt, delta_id=delta, text=text)
                 )
             return bool(text)
+        if isinstance(chunk, CallChunk) and self._partials is not None:
+            return self._show_some(self._partials.call(chunk))
         if isinstance(chunk, ReasoningChunk) and chunk.text:
             self._show(ReasoningEvent, chunk.text)
         return True
+
+    def _show_some(self, shown: Shown) -> bool:
+        """Show what there is of an answer of a type; whether there is any."""
+        text, partial = shown
+        is_some = bool(text) or partial is not None
+        if is_some:
+            self._see(
+                TextEvent(
+                    turn=self.turn,
+                    attempt=self._attempt,
+                    delta_id=next(self._deltas),
+                    text=text,
+                    partial=partial,
+                )
+            )
+        return is_some
 
     def _begin(self) -> Callable[[str], str]:
         """Watch the text that begins to come: most answers with calls have none."""
@@ -117,7 +143,9 @@ class _Told:
         return self._watch
 
     def say(self, text: str) -> bool:
-        """Show the text; whether there is any."""
+        """Show the end of the text; whether there is any."""
+        if self._partials is not None:
+            text = self._partials.close(text)
         if text:
             self._show(TextEvent, text)
         return bool(text)
@@ -133,6 +161,7 @@ class _Quiet:
     def __init__(self, run: ActiveRun, turn: int) -> None:
         self.run, self.turn = run, turn
         self.watched: Watched | None = None
+        self.shown: frozenset[type] = frozenset()
 
     def show(self, chunk: Chunk) -> bool:
         """Show nothing."""
@@ -160,6 +189,7 @@ async def _ask(
 ) -> ModelAnswer | Failed:
     model, run = route.model, told.run
     assembly, cut, late = Assembly(), False, False
+    shown = told.shown
     cancels = 0 if limit is None else _cancels()
     ears = None if terms.brakes is None else Ears(terms.brakes)
     stream = _opened(model, request)
@@ -167,7 +197,7 @@ async def _ask(
         async for chunk in stream:
             assembly.add(chunk)
             cut = ears is not None and type(chunk) in HEARD and ears.hear(chunk)
-            if type(chunk) in _SHOWN and told.show(chunk) and run.settle is not None:
+            if type(chunk) in shown and told.show(chunk) and run.settle is not None:
                 await run.settle()
             if cut:
                 break
@@ -186,7 +216,7 @@ async def _ask(
     if told.watched is not None:
         told.say(told.watched.rest())
     whole = not (cut or late)
-    parts, malformed, misfit = read(told.watched, assembly, terms, request, whole=whole)
+    parts, malformed, misfit = read(told.watched, assembly, terms, request.tool_choice, whole=whole)
     if late:
         # Nobody is left to run them.
         parts = [part for part in parts if not isinstance(part, RawCall)]

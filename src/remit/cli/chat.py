@@ -175,7 +175,7 @@ class JsonListener:
         return
 
     def hear(self, event: Event) -> None:
-        if isinstance(event, TextEvent):
+        if isinstance(event, TextEvent) and event.text:
             output.json_line({"kind": "text", "text": event.text})
 
     def close(self, run: Run) -> None:

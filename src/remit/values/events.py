@@ -7,7 +7,7 @@ instead; they are never replayed.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -43,10 +43,13 @@ class PassingEvent(
 
 
 class TextEvent(PassingEvent, frozen=True, tag="text", gc=False):
-    """A piece of the answer's text."""
+    """A piece of the answer's text. Of an answer of a type `partial` is what can be read of it so
+    far, as plain data, now and then: it takes the place of the one before, and its last text may
+    go on. Where the model does not give the answer as text, `text` is then empty."""
 
     kind: ClassVar[str] = "text"
     text: str
+    partial: Any = None
 
 
 class ReasoningEvent(PassingEvent, frozen=True, tag="reasoning", gc=False):
@@ -152,9 +155,11 @@ class FallbackEvent(FactEvent, frozen=True, tag="fallback"):
 
 
 class RetryEvent(FactEvent, frozen=True, tag="retry"):
-    """The `model` failed before its first token, and is asked again after `wait` seconds.
-    `failure` is the sort of it, like `busy`, and `error` its words; where it may have charged
-    something, a `usage` event with the estimate comes first."""
+    """The `model` is asked again after `wait` seconds, and what it had given stands no more.
+    `failure` says why. Where it failed before its first token that is the sort of it, like `busy`,
+    and `error` its words; where it may have charged something, a `usage` event with the estimate
+    comes first. An answer was none with `invalid_output`, which is no value of the agent's type,
+    and `malformed_output`, a call written as text."""
 
     kind: ClassVar[str] = "retry"
     model: str
@@ -189,10 +194,10 @@ Event = (
     | TurnEvent
     | BrakeEvent
     | FoldEvent
-    | SubagentEvent
-    | SubagentDeltaEvent
     | FallbackEvent
     | RetryEvent
+    | SubagentEvent
+    | SubagentDeltaEvent
     | PendingEvent
     | DoneEvent
 )

@@ -9,7 +9,6 @@ from remit.agent.answer.malformed import Parts, Watched, holds_call, is_call, te
 from remit.agent.answer.typed import FINAL, Form, Read
 from remit.agent.brakes import Brakes
 from remit.models.assemble import Assembly, RawCall
-from remit.models.request import ModelRequest
 from remit.values import codec
 from remit.values.content import Text
 
@@ -28,24 +27,19 @@ def read(
     watched: Watched | None,
     assembly: Assembly,
     terms: Terms,
-    request: ModelRequest,
+    choice: str = "auto",
     *,
     whole: bool,
 ) -> Read:
-    """What is kept of an answer to `request`. One that is not `whole` was not read to its end."""
-    found = _read(watched, assembly, terms, whole=whole)
-    choice = request.tool_choice
-    if choice != "auto" and whole and assembly.stop in ("end", "calls"):
-        return met(found, assembly.parts, choice, typed=terms.form is not None)
-    return found
-
-
-def _read(watched: Watched | None, assembly: Assembly, terms: Terms, *, whole: bool) -> Read:
-    """What is kept of an answer, whatever was to be called.
+    """What is kept of an answer, which was to be a call by the turn's `choice`. One that is not
+    `whole` was not read to its end.
 
     A refusal is the last word, whatever call its text leads to. A value that fits the form is one
     whatever it looks like; a text in it that is a call is no answer.
     """
+    if choice != "auto" and whole and assembly.stop in ("end", "calls"):
+        found = read(watched, assembly, terms, whole=whole)
+        return met(found, assembly.parts, choice, typed=terms.form is not None)
     parts, leak = (assembly.parts, None) if watched is None else watched.kept(assembly)
     if leak is not None and watched is not None and assembly.stop == "refusal":
         parts = watched.before(assembly)

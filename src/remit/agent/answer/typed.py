@@ -24,7 +24,7 @@ MISFITS: Final = 3
 """So many answers in a row that do not fit end the run."""
 
 _DESCRIPTION = "Gives your final answer. Call it once, when everything else is done."
-_KEY = "answer"
+KEY = "answer"
 _TOLD = 8
 _SHOWN = 20_000
 
@@ -58,15 +58,17 @@ class Form:
         """The answer as its one text in JSON; parts with other calls are no answer yet, and what
         they say of one is left out."""
         calls = [part for part in parts if isinstance(part, RawCall)]
-        final = next((call for call in calls if call.name == FINAL), None)
+        finals = [call for call in calls if call.name == FINAL]
         others = [call for call in calls if call.name != FINAL]
         if others:
             return Read([p for p in parts if not isinstance(p, RawCall) or p.name != FINAL])
         said = "".join([part.text for part in parts if isinstance(part, Text)])
-        raw = self._unwrapped(said) if final is None else self._given(final)
-        text, misfit = self._checked(raw)
+        # Of several answers the first one that fits counts; without any, the first.
+        given = [self._given(call) for call in finals] or [self._unwrapped(said)]
+        checked = [self._checked(raw) for raw in given]
+        text, misfit = next((each for each in checked if each[1] is None), checked[0])
         if misfit is not None:
-            return Read([], raw, misfit)
+            return Read([], given[0], misfit)
         rest: Parts = [part for part in parts if not isinstance(part, Text | RawCall)]
         return Read([*rest, Text(text)])
 
@@ -82,20 +84,20 @@ class Form:
     def _given(self, final: RawCall) -> str:
         if final.malformed is not None:
             return final.malformed
-        whole = self.wrapped and set(final.arguments) == {_KEY}
-        return codec.encode(final.arguments[_KEY] if whole else final.arguments).decode()
+        whole = self.wrapped and set(final.arguments) == {KEY}
+        return codec.encode(final.arguments[KEY] if whole else final.arguments).decode()
 
     def _unwrapped(self, said: str) -> str:
         """The answer in JSON that was `said`, out of the object that a strict schema puts it in."""
-        if not self.wrapped or _KEY not in said:
+        if not self.wrapped or KEY not in said:
             return said
         try:
             found = codec.decode(said.encode(), object)
         except ValueError:
             return said
-        if not isinstance(found, dict) or set(found) != {_KEY}:
+        if not isinstance(found, dict) or set(found) != {KEY}:
             return said
-        inner = codec.encode(found[_KEY]).decode()
+        inner = codec.encode(found[KEY]).decode()
         return inner if self._checked(inner)[1] is None else said
 
     def _checked(self, raw: str) -> tuple[str, str | None]:
@@ -161,7 +163,7 @@ def note(raw: str, misfit: str, names: frozenset[str], *, kept: bool) -> str:
 def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
     inner = dict(schema)
     shared = inner.pop("$defs", None)
-    outer = {"type": "object", "properties": {_KEY: inner}, "required": [_KEY]}
+    outer = {"type": "object", "properties": {KEY: inner}, "required": [KEY]}
     return outer if shared is None else {**outer, "$defs": shared}
 
 
