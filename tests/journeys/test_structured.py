@@ -203,6 +203,7 @@ async def test_nulls_stand_for_what_is_left_out_however_many_there_are() -> None
     async with serving([said(many)]) as provider:
         result = await typed(provider).run("go")
 
+    assert isinstance(result.output, Order)
     assert [line.note for line in result.output.lines] == [""] * 200
 
 

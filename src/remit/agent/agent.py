@@ -190,7 +190,7 @@ class Agent(Generic[Deps, Output]):
         by: Caller | None = None,
         deps: Deps | None = None,
         on_event: OnEvent | None = None,
-    ) -> Result:
+    ) -> Result[Output | None]:
         """Run without a store: nothing is kept, and a run that waits for approval ends there.
 
         `message` is text, or a list of texts, images and PDFs that the model's card accepts.

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal
 
 import msgspec
+from typing_extensions import TypeVar
 
 from remit.values.content import Call
 from remit.values.identity import Caller
 from remit.values.messages import Message
 from remit.values.usage import Usage
 
+Output = TypeVar("Output", default=Any)
 Status = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
 Finish = Literal[
     "answer",
@@ -84,14 +86,15 @@ Waiting = Pending | Question
 `kind` tells them apart."""
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class Result(msgspec.Struct, Generic[Output], frozen=True, kw_only=True):
     """How a run stopped, and all that it did until then.
 
     `reason` says of an `exhausted` run what it could not come to: `malformed_output` after two
     answers in a row that were tool calls written as text, `invalid_output` after three that were
     no value of the agent's type.
 
-    `messages` is what the run added to its conversation. `output` is the answer of an answered
+    `messages` is what the run added to its conversation. `Agent.run` gives a `Result[T | None]`
+    where the agent's answers are of type T. `output` is the answer of an answered
     run, None otherwise. `state` is None: a paused run is resumed through an App's store.
     """
 
@@ -99,7 +102,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     finish: Finish
     reason: str | None = None
     text: str = ""
-    output: Any = None
+    output: Output = None  # type: ignore[assignment]  # whoever gives no output names a type with None
     messages: tuple[Message, ...] = ()
     turns: tuple[Turn, ...] = ()
     usage: Usage = Usage()
