@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
 
-from remit.agent.parts import check_accepted
+from remit.agent.parts import accept, check_accepted
 from remit.models.protocol import Card
 from remit.values.content import Call, Reasoning, Text
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -20,6 +20,8 @@ What = Literal[
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_IDS = re.compile(rf"{_ID.pattern}(?:\n{_ID.pattern})*")
+_NAMES = re.compile(rf"{_NAME.pattern}(?:\n{_NAME.pattern})*")
 _OPENING = UserMessage((Text("(The conversation begins before what follows.)"),))
 _replace = msgspec.structs.replace
 
@@ -75,84 +77,90 @@ class History:
         known = len(self._known)
         if messages[:known] != self._known:
             self._known, self._check, known = (), _Check(self._maker), 0
-        check_accepted(self._card, messages[known:])
-        if self._check.passes(messages[known:]):
+        added = messages[known:]
+        if self._check.passes(added):
+            accept(self._card, self._check.files)
             self._known = messages
             return messages
+        check_accepted(self._card, added)
         self._known, self._check = (), _Check(self._maker)
         return tuple(mend(messages, self._maker)[0])
 
 
 class _Check:
     """Whether messages are valid, a stretch at a time. It runs before each model call, hence the
-    exact types, which are told several times faster than others."""
+    exact types, and one loop that gathers what is then told of all texts and ids together."""
 
     def __init__(self, maker: str) -> None:
+        self.files: list[Any] = []
+        """The images and PDFs of the last stretch, if it passed."""
         self._maker = maker
         self._ids: set[str] = set()
-        self._names: set[str] = set()
         # Whether an answer would follow an answer, or begin the history.
         self._answered = True
 
-    def passes(self, messages: Iterable[Any]) -> bool:
-        """Whether they are valid behind those that passed before."""
-        waiting: list[str] = []
+    def passes(self, messages: Sequence[Any]) -> bool:
+        """Whether they are valid behind those that passed before; after one that is not, nothing
+        more is asked."""
+        answered, due = self._answered, 0
+        texts: list[str] = []
+        calls: list[Call] = []
+        results: list[str] = []
+        self.files = []
         for message in messages:
             kind = type(message)
             if kind is ToolMessage:
-                if not waiting or waiting.pop() != message.call_id:
-                    return False
-            elif waiting:
+                due -= 1
+                results.append(message.call_id)
+                continue
+            content = message.content
+            if due or not content or (answered and kind is not UserMessage):
                 return False
-            elif kind is UserMessage:
-                if not _says(message.content):
+            for part in content:
+                if type(part) is Text:
+                    texts.append(part.text)
+                elif type(part) is Call:
+                    due += 1
+                    calls.append(part)
+                elif not self._takes(message, part):
                     return False
-                self._answered = False
-            elif self._answered or not self._takes(message, waiting):
-                return False
-            else:
-                self._answered = not waiting
-        return not waiting
+            answered = kind is not UserMessage and not due
+        self._answered = answered
+        ids = [call.id for call in calls]
+        are_whole = not due and ids == results and all(map(str.strip, texts))
+        return are_whole and (not ids or self._legal(ids, calls, messages))
 
-    def _takes(self, answer: Any, waiting: list[str]) -> bool:
-        """Whether an answer is valid; `waiting` gets its calls, the last one first."""
-        says = False
-        for part in answer.content:
-            kind = type(part)
-            if kind is Text:
-                if not part.text or part.text.isspace():
-                    return False
-                says = True
-            elif kind is Call:
-                id, name = part.id, part.name
-                if id in self._ids or not _legal(id, 40, self._ids):
-                    return False
-                if name not in self._names and not _legal(name, 64, self._names):
-                    return False
-                if part.signature is not None and answer.model != self._maker:
-                    return False
-                waiting.append(id)
-            elif part.maker != self._maker:
-                return False
-        waiting.reverse()
-        return says or bool(waiting)
+    def _takes(self, message: Any, part: Any) -> bool:
+        """Whether a part that is neither text nor a call may stand in its message."""
+        if type(message) is UserMessage:
+            self.files.append(part)
+            return True
+        # Reasoning alone says nothing.
+        return part.maker == self._maker and any(
+            type(each) is not Reasoning for each in message.content
+        )
 
-
-def _says(content: Sequence[Any]) -> bool:
-    for part in content:
-        if type(part) is Text and (not part.text or part.text.isspace()):
+    def _legal(self, ids: list[str], calls: list[Call], messages: Sequence[Any]) -> bool:
+        """Whether each call has a legal name, a legal id of its own, and no signature of another
+        maker."""
+        own = set(ids)
+        if len(own) < len(ids) or not own.isdisjoint(self._ids):
             return False
-    return bool(content)
+        self._ids |= own
+        if not _each(_IDS, ids) or not _each(_NAMES, {call.name for call in calls}):
+            return False
+        signed = any([call.signature is not None for call in calls])
+        return not signed or all(
+            message.model == self._maker or all(call.signature is None for call in message.calls)
+            for message in messages
+            if type(message) is AssistantMessage
+        )
 
 
-def _legal(name: str, most: int, known: set[str]) -> bool:
-    """Whether `name` is legal for every provider; it is then `known`."""
-    # Most names are identifiers, which is told several times faster.
-    plain = name.isidentifier() and name.isascii()
-    if len(name) > most or not (plain or _NAME.fullmatch(name)):
-        return False
-    known.add(name)
-    return True
+def _each(pattern: re.Pattern[str], names: Collection[str]) -> bool:
+    """Whether each of the names is a line of the pattern: one match is several times faster than
+    one for each."""
+    return pattern.fullmatch("\n".join(names)) is not None
 
 
 @dataclass(slots=True)

@@ -54,6 +54,12 @@ def check_accepted(card: Card, messages: Iterable[Message]) -> None:
                     _check_accepted(card, part)
 
 
+def accept(card: Card, files: Iterable[Image | Pdf]) -> None:
+    """`check_accepted` of what is no text."""
+    for file in files:
+        _check_accepted(card, file)
+
+
 def _check_accepted(card: Card, part: Any) -> None:
     kind = "image" if isinstance(part, Image) else "pdf"
     if kind not in card.accepts:

@@ -9,6 +9,8 @@ from remit.values.content import Call
 from remit.values.errors import ConfigError
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
+_MESSAGES = frozenset({UserMessage, AssistantMessage, ToolMessage})
+
 
 def history_of(messages: object, *, asked: bool) -> tuple[Message, ...]:
     """`messages` as a history that a run can begin with; unless it is `asked` something too, there
@@ -16,9 +18,9 @@ def history_of(messages: object, *, asked: bool) -> tuple[Message, ...]:
     if isinstance(messages, str | bytes) or not isinstance(messages, Iterable):
         raise ConfigError("history= takes a list of messages: read saved ones with messages.load()")
     found = tuple(messages)
-    for message in found:
-        if not isinstance(message, UserMessage | AssistantMessage | ToolMessage):
-            raise ConfigError(f"history= holds {message!r:.80}, which is no message")
+    if not _MESSAGES.issuperset(map(type, found)):
+        other = next(each for each in found if type(each) not in _MESSAGES)
+        raise ConfigError(f"history= holds {other!r:.80}, which is no message")
     if asked:
         return found
     if not found:

@@ -20,15 +20,19 @@ def tokens(value: object) -> int:
 
 def request_tokens(request: ModelRequest, card: Card) -> int:
     """What `request` reads; images and PDFs count by the card, and not as text."""
-    bare: list[Message] = []
-    counted = 0
-    for message in request.messages:
-        if isinstance(message, UserMessage) and (files := message.files):
-            counted += sum(
-                card.image_tokens if isinstance(file, Image) else card.pdf_tokens for file in files
-            )
-            texts = tuple(part for part in message.content if isinstance(part, Text))
-            bare.append(replace(message, content=texts))
-        else:
-            bare.append(message)
-    return counted + tokens(replace(request, messages=tuple(bare)) if counted else request)
+    said = [message for message in request.messages if type(message) is UserMessage]
+    files = [part for message in said for part in message.content if type(part) is not Text]
+    if not files:
+        return tokens(request)
+    counted = sum(
+        card.image_tokens if isinstance(file, Image) else card.pdf_tokens for file in files
+    )
+    bare = tuple([_bare(message) for message in request.messages])
+    return counted + tokens(replace(request, messages=bare))
+
+
+def _bare(message: Message) -> Message:
+    """`message` without images and PDFs."""
+    if not isinstance(message, UserMessage):
+        return message
+    return replace(message, content=tuple(p for p in message.content if isinstance(p, Text)))
