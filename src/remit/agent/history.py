@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -20,8 +20,8 @@ What = Literal[
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_IDS = re.compile(rf"{_ID.pattern}(?:\n{_ID.pattern})*")
-_NAMES = re.compile(rf"{_NAME.pattern}(?:\n{_NAME.pattern})*")
+_IDS = re.compile(rf"\['{_ID.pattern}'(?:, '{_ID.pattern}')*\]")
+"""A list of ids as Python shows it, where a quote or a newline in one would stand out."""
 _OPENING = UserMessage((Text("(The conversation begins before what follows.)"),))
 _replace = msgspec.structs.replace
 
@@ -79,7 +79,8 @@ class History:
             self._known, self._check, known = (), _Check(self._maker), 0
         added = messages[known:]
         if self._check.passes(added):
-            accept(self._card, self._check.files)
+            if self._check.files:
+                accept(self._card, self._check.files)
             self._known = messages
             return messages
         check_accepted(self._card, added)
@@ -96,10 +97,11 @@ class _Check:
         """The images and PDFs of the last stretch, if it passed."""
         self._maker = maker
         self._ids: set[str] = set()
+        self._names: set[str] = set()
         # Whether an answer would follow an answer, or begin the history.
         self._answered = True
 
-    def passes(self, messages: Sequence[Any]) -> bool:
+    def passes(self, messages: Iterable[Any]) -> bool:
         """Whether they are valid behind those that passed before; after one that is not, nothing
         more is asked."""
         answered, due = self._answered, 0
@@ -122,13 +124,15 @@ class _Check:
                 elif type(part) is Call:
                     due += 1
                     calls.append(part)
+                    if part.signature is not None and message.model != self._maker:
+                        return False
                 elif not self._takes(message, part):
                     return False
             answered = kind is not UserMessage and not due
         self._answered = answered
         ids = [call.id for call in calls]
         are_whole = not due and ids == results and all(map(str.strip, texts))
-        return are_whole and (not ids or self._legal(ids, calls, messages))
+        return are_whole and (not ids or self._legal(calls, ids))
 
     def _takes(self, message: Any, part: Any) -> bool:
         """Whether a part that is neither text nor a call may stand in its message."""
@@ -140,27 +144,17 @@ class _Check:
             type(each) is not Reasoning for each in message.content
         )
 
-    def _legal(self, ids: list[str], calls: list[Call], messages: Sequence[Any]) -> bool:
-        """Whether each call has a legal name, a legal id of its own, and no signature of another
-        maker."""
-        own = set(ids)
-        if len(own) < len(ids) or not own.isdisjoint(self._ids):
+    def _legal(self, calls: list[Call], ids: list[str]) -> bool:
+        """Whether each call has a legal name, and a legal id of its own."""
+        own, names = set(ids), {call.name for call in calls} - self._names
+        # One match for all is several times faster than one for each.
+        if len(own) < len(ids) or own & self._ids or not _IDS.fullmatch(repr(ids)):
+            return False
+        if names and not all(map(_NAME.fullmatch, names)):
             return False
         self._ids |= own
-        if not _each(_IDS, ids) or not _each(_NAMES, {call.name for call in calls}):
-            return False
-        signed = any([call.signature is not None for call in calls])
-        return not signed or all(
-            message.model == self._maker or all(call.signature is None for call in message.calls)
-            for message in messages
-            if type(message) is AssistantMessage
-        )
-
-
-def _each(pattern: re.Pattern[str], names: Collection[str]) -> bool:
-    """Whether each of the names is a line of the pattern: one match is several times faster than
-    one for each."""
-    return pattern.fullmatch("\n".join(names)) is not None
+        self._names |= names
+        return True
 
 
 @dataclass(slots=True)

@@ -146,7 +146,10 @@ class _Outbox:
         self._projector = Projector(run_id)
         self._on_event = on_event
         self._waiting: deque[Any] = deque()
+        self.passing = self._waiting.append
+        """Keep an event that no journal holds."""
         self._telling = asyncio.Lock()
+        self._awaiting = 0
         self._raised: Exception | None = None
 
     def fact(self, seq: int, fact: AnyFact) -> None:
@@ -156,22 +159,41 @@ class _Outbox:
                 event = msgspec.structs.replace(event, result=built(self._builds, event.result))
             self._waiting.append(event)
 
-    def passing(self, event: Any) -> None:
-        self._waiting.append(event)
-
     async def settle(self) -> None:
         """Hand over what waits; raises what `on_event` raises, and calls it no more."""
-        async with self._telling:
-            while self._waiting:
-                if self._raised is not None:
-                    raise self._raised
-                try:
-                    told = self._on_event(self._waiting.popleft())
-                    if told is not None:
-                        await told
-                except Exception as error:
-                    self._raised = error
-                    raise
+        # As long as there is nothing to await nobody else can come between.
+        told = None if self._awaiting else self._tell()
+        if told is None and not self._awaiting:
+            return
+        self._awaiting += 1
+        try:
+            async with self._telling:
+                while told is not None or (told := self._tell()) is not None:
+                    await self._awaited(told)
+                    told = None
+        finally:
+            self._awaiting -= 1
+
+    def _tell(self) -> Awaitable[None] | None:
+        """Hand over what waits, up to the first event that must be awaited."""
+        while self._waiting:
+            if self._raised is not None:
+                raise self._raised
+            try:
+                told = self._on_event(self._waiting.popleft())
+            except Exception as error:
+                self._raised = error
+                raise
+            if told is not None:
+                return told
+        return None
+
+    async def _awaited(self, told: Awaitable[None]) -> None:
+        try:
+            await told
+        except Exception as error:
+            self._raised = error
+            raise
 
 
 def _unseen(event: Any) -> None:

@@ -73,6 +73,10 @@ class Assembly:
 
     def add(self, chunk: Chunk) -> None:
         """Take the next piece."""
+        if type(chunk) is TextChunk and self._open and self._open[-1].kind == "text":
+            # Most pieces are of a text that has begun.
+            self._open[-1].pieces.append(chunk.text)
+            return
         match chunk:
             case TextChunk(text):
                 self._last("text").pieces.append(text)

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,12 +45,12 @@ def request(messages: Sequence[Message]) -> ModelRequest:
     return ModelRequest(instructions="", messages=tuple(messages))
 
 
-ids = st.sampled_from(["a", "b", "c", "", "c1", "x" * 50, "ü"])
+ids = st.sampled_from(["a", "b", "c", "", "c1", "x" * 50, "ü", "a\nb", "a', 'b", "a'", 'a"', "a\\"])
 texts = st.sampled_from(["", " ", "\n", "Hello", "\u2003", "a\ud800"])
 parts: st.SearchStrategy[Any] = st.one_of(
     st.builds(Text, texts),
     st.builds(Reasoning, texts, st.none() | texts, st.sampled_from([MAKER, "other:model", None])),
-    st.builds(call, ids, st.sampled_from(["look", "", "a b", "y" * 70])),
+    st.builds(call, ids, st.sampled_from(["look", "", "a b", "y" * 70, "look\nlook"])),
 )
 messages: st.SearchStrategy[Any] = st.one_of(
     st.builds(lambda content: user(*content), st.lists(texts, max_size=2)),
@@ -157,6 +158,14 @@ def test_ids_that_repeat_are_renamed_with_their_results() -> None:
     assert second.calls[0].key == "run/a"
     assert whole[2:] == (seen("a", "1"), second, seen("a_2", "2"))
     assert mends == (Mend("renamed", 3),)
+
+
+@pytest.mark.parametrize("id", ["", "a\nb", "a', 'b", "a'", 'a"', "a\\", "ü", "a\ud800", "x" * 41])
+def test_an_id_that_is_not_legal_is_renamed_beside_any_others(id: str) -> None:
+    given: list[Message] = [user("?"), said(call("a"), call(id), call("z"))]
+    given += [seen("a"), seen(id), seen("z")]
+    _, mends = mend(given, MAKER)
+    assert mends == (Mend("renamed", 1),)
 
 
 def test_an_older_call_without_a_result_does_not_take_a_newer_ones() -> None:

@@ -28,7 +28,11 @@ class Ears:
         """
         kind = type(chunk)
         if kind is TextChunk or kind is ReasoningChunk:
-            return self._add(kind, chunk.text)  # type: ignore[union-attr]  # by its exact type
+            piece = chunk.text  # type: ignore[union-attr]  # by its exact type
+            heard = self._heard.get(kind)
+            if heard is None or type(piece) is not str:
+                return self._add(kind, piece)
+            return heard.add(piece)
         if kind is not CallChunk:
             return False
         over, piece = self._over, chunk.arguments  # type: ignore[union-attr]  # by its exact type
