@@ -37,6 +37,7 @@ _OPENING = "\u201c\u201e\u2018\u00ab"
 _CODE = 4
 """So many blanks before a line make it code."""
 _SHORT = 64
+_SPACES = " \t\ufeff"
 
 
 class Detector:
@@ -243,6 +244,13 @@ class _Withheld(Exception):
     def __init__(self, at: int) -> None:
         super().__init__()
         self.at = at
+
+
+def is_plain(text: str, names: frozenset[str]) -> bool:
+    """Whether nothing in `text` begins a call of one of these tools, however it goes on: told
+    without looking at more of it than where one might begin. False tells nothing."""
+    search, begins = _patterns(names)
+    return search(text) is None and begins(text.lstrip(_SPACES)) is None
 
 
 @lru_cache(64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from remit.agent.answer.detector import Detector
+from remit.agent.answer.detector import Detector, is_plain
 from remit.models.assemble import Assembly, RawCall
 from remit.values import codec
 from remit.values.content import Reasoning, Text
@@ -84,6 +84,8 @@ def texts(value: Any) -> Iterator[str]:
 
 def is_call(text: str, names: frozenset[str]) -> bool:
     """Whether `text` is a call of one of these tools, or leads to one."""
+    if is_plain(text, names):
+        return False
     detector = Detector(names)
     detector.feed(text)
     detector.close()

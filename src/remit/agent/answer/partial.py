@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from remit.agent.answer.detector import Detector
+from remit.agent.answer.detector import Detector, is_plain
 from remit.agent.answer.malformed import is_call, texts
 from remit.agent.answer.typed import FINAL, KEY, Form
 from remit.models.request import CallChunk
@@ -117,6 +117,8 @@ class Partial:
 
     def _shown(self, last: str) -> str:
         """As much of the last text as may be shown, as long as it may go on."""
+        if is_plain(last, self._names):
+            return last
         detector = Detector(self._names)
         shown = detector.feed(last)
         if detector.leaked:

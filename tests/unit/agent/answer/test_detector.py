@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit.agent.answer.detector import Detector
+from remit.agent.answer.detector import Detector, is_plain
 from tests.unit.agent.answer.samples import HARMLESS, INSIDE, LEAKS, TOOLS
 
 PROSE = "I look it up. "
@@ -132,3 +132,21 @@ def test_the_work_grows_as_the_text_does(name: str, ending: str) -> None:
         return detector.steps / length
 
     assert max(steps(2_000, 1), steps(10_000, 100), steps(100_000, 10_000)) < 70
+
+
+@given(st.lists(PIECES | st.sampled_from([*TOOLS, "\ufeff", "print(", "call:"]), max_size=8))
+def test_what_is_plain_is_no_call_however_it_goes_on(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    for end in range(min(len(text), 60) + 1):
+        if is_plain(text[:end], TOOLS):
+            assert read([text[:end]]) == (False, text[:end])
+
+
+@pytest.mark.parametrize("leak", LEAKS.values())
+def test_no_call_is_plain(leak: str) -> None:
+    assert not is_plain(leak, TOOLS)
+    assert not is_plain(f" \ufeff{leak}", TOOLS)
+
+
+def test_most_texts_are_plain() -> None:
+    assert all(is_plain(text, TOOLS) for text in ("", "A-1", "It is there.", "words of note 7"))
