@@ -25,7 +25,14 @@ from remit.tools.execute import GRACE
 from remit.values import codec, ids
 from remit.values.clock import Clock, SystemClock
 from remit.values.errors import RemitError
-from remit.values.events import DoneEvent, Event, PassingEvent
+from remit.values.events import (
+    DoneEvent,
+    Event,
+    PassingEvent,
+    TextEvent,
+    has_partial,
+    without_partial,
+)
 from remit.values.results import Result
 
 _ROOM = 256
@@ -117,8 +124,18 @@ class _Waiting:
             if self._passing >= _ROOM:
                 return
             self._passing += 1
+            if has_partial(event):
+                self._drop_partial()
         self._events.append(event)
         self._ready.set()
+
+    def _drop_partial(self) -> None:
+        """Keep no value that a newer one takes the place of: all of them together may be large."""
+        for at in range(len(self._events) - 1, -1, -1):
+            event = self._events[at]
+            if isinstance(event, TextEvent) and event.partial is not None:
+                self._events[at] = without_partial(event)
+                return
 
     def close(self) -> None:
         """There will be no more."""

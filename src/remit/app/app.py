@@ -292,14 +292,11 @@ class App:
         given back) soon after: `wait` for it. A run that has ended stays as it is."""
         return await deciding.cancel(self._open(), await self._row(run), reason, by)
 
-    async def events(self, run: str, *, after: int | str = 0) -> AsyncIterator[Event]:
+    def events(self, run: str, *, after: int | str = 0) -> AsyncIterator[Event]:
         """The run's events after `after` (a `seq`, or an event's `id`): recorded first, then
         live, through pauses and takeovers, to `done`. Raises RunNotFoundError, also later, where
         the run is deleted."""
-        house = self._open()
-        await self._row(run)
-        async for event in reading.events(house, run, after):
-            yield event
+        return reading.events(self._open, self._row, run, after)
 
     async def send(
         self, run: str, message: Any, *, by: Caller | None = None, id: str | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 
 from remit.agent.projection import Projector
 from remit.agent.state import conversation, derive
@@ -15,7 +16,7 @@ from remit.kernel.facts import AnyFact, decode
 from remit.store.protocol import Store
 from remit.store.records import ENCODED_TEXT, RunRow
 from remit.values.errors import ConfigError, RunNotFoundError
-from remit.values.events import DoneEvent, Event, FactEvent
+from remit.values.events import Event, FactEvent
 from remit.values.identity import is_id
 from remit.values.messages import Message
 from remit.values.results import Pending
@@ -38,19 +39,26 @@ class Projection:
         return self._projector.advance(seq, fact)
 
 
-async def events(house: House, run: str, after: int | str) -> AsyncIterator[Event]:
-    """`App.events`, of a run that is there."""
+async def events(
+    opened: Callable[[], House],
+    check: Callable[[str], Awaitable[object]],
+    run: str,
+    after: int | str,
+) -> AsyncIterator[Event]:
+    """`App.events`, once the house is `opened` and `check` has found the run. Who leaves early is
+    kept nothing for."""
+    house = opened()
+    await check(run)
     start, index = position(after)
     projector = Projection(run)
-    async for item in follow(house.store, house.bus, run):
-        if isinstance(item, Passing):
-            yield item.event
-            continue
-        for event in projector.advance(item.seq, item.fact):
-            if (event.seq, event.index) > (start, index):
-                yield event  # type: ignore[misc]  # each FactEvent is an Event
-            if isinstance(event, DoneEvent):
-                return
+    async with aclosing(follow(house.store, house.bus, run)) as items:
+        async for item in items:
+            if isinstance(item, Passing):
+                yield item.event
+                continue
+            for event in projector.advance(item.seq, item.fact):
+                if (event.seq, event.index) > (start, index):
+                    yield event  # type: ignore[misc]  # each FactEvent is an Event
 
 
 async def known_at(store: Store, row: RunRow) -> tuple[list[tuple[int, AnyFact]], set[str]] | None:

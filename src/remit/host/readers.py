@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Container
+from collections.abc import AsyncGenerator, Container
 from contextlib import aclosing
 
 from remit.host.bus.memory import Hint, MemoryBus, Passing, Recorded
@@ -15,7 +15,7 @@ from remit.values.results import ENDED
 
 async def follow(
     store: Store, bus: MemoryBus, run: str, after: int = 0
-) -> AsyncIterator[Recorded | Passing]:
+) -> AsyncGenerator[Recorded | Passing, None]:
     """Every fact of `run` above `after`, in order and once, and what passes in between; ends
     after the last fact. Raises RunNotFoundError where it is deleted meanwhile."""
     async with aclosing(_items(store, bus, run, after)) as items:

@@ -52,6 +52,17 @@ class TextEvent(PassingEvent, frozen=True, tag="text", gc=False):
     partial: Any = None
 
 
+def has_partial(event: object) -> bool:
+    """Whether `event` tells what can be read so far of an answer of a type."""
+    return type(event) is TextEvent and event.partial is not None
+
+
+def without_partial(event: TextEvent) -> TextEvent:
+    """`event` as it is kept for a reader whom a newer one waits for, too: the value of that one
+    takes its place."""
+    return msgspec.structs.replace(event, partial=None)
+
+
 class ReasoningEvent(PassingEvent, frozen=True, tag="reasoning", gc=False):
     """A piece of the model's reasoning."""
 

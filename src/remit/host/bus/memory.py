@@ -12,6 +12,7 @@ import msgspec
 
 from remit.kernel.facts import AnyFact, Finished, Paused, decode, is_step
 from remit.values.errors import ConfigError
+from remit.values.events import has_partial, without_partial
 
 ROOM = 1024
 
@@ -54,8 +55,18 @@ class Subscription:
         if len(self._items) >= self._room:
             self._items.clear()
             item = Hint()
+        elif isinstance(item, Passing) and has_partial(item.event):
+            self._drop_partial()
         self._items.append(item)
         self._ready.set()
+
+    def _drop_partial(self) -> None:
+        """Keep no value that a newer one takes the place of: all of them together may be large."""
+        for at in range(len(self._items) - 1, -1, -1):
+            item = self._items[at]
+            if isinstance(item, Passing) and has_partial(item.event):
+                self._items[at] = Passing(without_partial(item.event), item.after)
+                return
 
     async def get(self) -> Item:
         """The next item; waits for one. Raises ConfigError where none will come any more."""
