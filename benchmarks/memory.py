@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import cProfile
 import pstats
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import Callable
 
 from benchmarks import desk, floor
 from benchmarks.measure import compare
-from remit import Agent, Budget, Event
+from remit import Agent
 
 Report = Callable[[str, str, str], None]
 STEPS = 10
-PIECES = 2000
 
 
 async def run(report: Report) -> None:
-    """Report an answer, steps, their growth, function calls and streamed events."""
+    """Report an answer, steps, their growth and function calls."""
     answer = desk.agent(0)
     one = await compare(lambda: answer.run("go"), lambda: floor.bare(floor.scripted(0)))
     report("one answer, in memory", f"{one.subject:.0f} µs", "under 100 µs")
@@ -35,7 +33,6 @@ async def run(report: Report) -> None:
     report("a step of 200 against a step of 10", f"{costs[200] / costs[STEPS]:.2f} ×", "flat")
     calls = await _calls(desk.agent(STEPS - 1)) / STEPS
     report("function calls a step", f"{calls:.0f}", "under 300")
-    await _events(report)
 
 
 async def _calls(agent: Agent[None, str]) -> int:
@@ -45,22 +42,3 @@ async def _calls(agent: Agent[None, str]) -> int:
     await agent.run("go")
     profile.disable()
     return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]  # untyped
-
-
-async def _events(report: Report) -> None:
-    talking = Agent[None, str](name="talk", model=desk.Talking(PIECES), budget=Budget(turns=1))
-    seen: list[Event] = []
-
-    async def pieces() -> AsyncIterator[str]:
-        for _ in range(PIECES):
-            yield "word "
-
-    async def bare() -> list[Any]:
-        return [piece async for piece in pieces()]
-
-    found = await compare(lambda: talking.run("go", on_event=seen.append), bare)
-    report(
-        "one streamed event",
-        f"{found.subject / PIECES:.2f} µs, {found.ratio:.1f} × a bare generator",
-        "under 3 µs",
-    )

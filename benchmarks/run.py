@@ -12,9 +12,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import durable, imports, lasting, memory, postgres  # through the line above
+from benchmarks import (  # through the line above
+    durable,
+    imports,
+    lasting,
+    memory,
+    postgres,
+    streaming,
+)
 
-ALL = ["imports", "memory", "durable", "postgres", "lasting"]
+ALL = ["imports", "memory", "streaming", "durable", "postgres", "lasting"]
 
 
 def main() -> None:
@@ -28,6 +35,8 @@ def main() -> None:
         imports.run(report)
     if "memory" in which:
         asyncio.run(memory.run(report))
+    if "streaming" in which:
+        asyncio.run(streaming.run(report))
     if "durable" in which:
         with tempfile.TemporaryDirectory(dir=chosen.dir) as folder:
             asyncio.run(durable.run(report, Path(folder)))

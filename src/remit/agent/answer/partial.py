@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any, NamedTuple
 
 from remit.agent.answer.detector import Detector, is_plain
-from remit.agent.answer.malformed import is_call, texts
+from remit.agent.answer.malformed import is_call
 from remit.agent.answer.typed import FINAL, KEY, Form
 from remit.models.request import CallChunk
 from remit.values.content import sendable
@@ -16,6 +18,7 @@ _PART = 8
 alone."""
 
 
+_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _DIGITS = "0123456789.eE+-"
 _OPENING = ("{", "[", '"')
 
@@ -42,8 +45,8 @@ class Partial:
         "_form",
         "_gone",
         "_leaked",
+        "_looked",
         "_names",
-        "_passed",
         "_pieces",
         "_size",
         "steps",
@@ -51,9 +54,8 @@ class Partial:
 
     def __init__(self, form: Form, names: frozenset[str]) -> None:
         self._form, self._names = form, names
-        self._passed: set[str] = set()
         self._pieces: list[str] = []
-        self._size, self._due, self._gone = 0, 1, 0
+        self._size, self._due, self._gone, self._looked = 0, 1, 0, 0
         self._leaked = False
         self.steps = 0
         """How many characters were read."""
@@ -76,7 +78,7 @@ class Partial:
         text = "".join(self._pieces)
         self._pieces = [text]
         try:
-            value, held = self._screened(_read(text), text[-1], whole=whole)
+            value, held = self._screened(_read(text), text, whole=whole)
         except ValueError:
             # Words pass: they were looked at as any answer's are.
             value, held = None, text.lstrip()[:1] in _OPENING
@@ -88,22 +90,19 @@ class Partial:
         shown, self._gone = text[self._gone :], len(text)
         return Shown(shown, value)
 
-    def _screened(self, value: Any, end: str, *, whole: bool) -> tuple[Any, bool]:
-        """`value` out of the object around it, without what its last text may not show yet and
-        without a last number that the text's `end` may go on with; and whether any text is held
-        back. Of a `whole` answer nothing is."""
+    def _screened(self, value: Any, text: str, *, whole: bool) -> tuple[Any, bool]:
+        """The `value` of `text` out of the object around it, without what its last text may not
+        show yet and without a last number that may go on; and whether any text is held back. Of a
+        `whole` answer nothing is."""
+        self._look(text)
         if self._form.wrapped and isinstance(value, dict) and set(value) <= {KEY}:
             value = value.get(KEY)
         around, place, last = _last(value)
-        for text in texts(value):
-            if text in self._passed or (text is last and not whole):
-                continue
-            if is_call(text, self._names):
-                raise _Leak
-            self._passed.add(text)
         if whole:
+            if isinstance(last, str) and is_call(last, self._names):
+                raise _Leak
             return value, False
-        if end in _DIGITS and type(last) in (int, float):
+        if text[-1] in _DIGITS and type(last) in (int, float):
             if around is None:
                 return None, False
             del around[place]
@@ -114,6 +113,18 @@ class Partial:
             return shown, shown != last
         around[place] = shown
         return value, shown != last
+
+    def _look(self, text: str) -> None:
+        """Look at the strings that have come to their end. Each is looked at once."""
+        while (at := text.find('"', self._looked)) >= 0:
+            found = _STRING.match(text, at)
+            if found is None:
+                self._looked = at
+                return
+            said = found[1] if "\\" not in found[1] else json.loads(found[0], strict=False)
+            if is_call(said, self._names):
+                raise _Leak
+            self._looked = found.end()
 
     def _shown(self, last: str) -> str:
         """As much of the last text as may be shown, as long as it may go on."""
