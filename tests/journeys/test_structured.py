@@ -133,7 +133,7 @@ async def test_a_server_without_tool_calling_is_asked_as_ever() -> None:
     assert result.output == ORDER
 
 
-async def test_what_does_not_fit_goes_back_without_naming_a_tool_that_is_not_there() -> None:
+async def test_what_does_not_fit_goes_back_with_both_ways_to_answer() -> None:
     bad = {"number": "A-1", "lines": [{"sku": "x", "count": 0, "note": None}]}
     async with serving([said(bad), said(GOOD)]) as provider:
         result = await typed(provider).run("go")
@@ -141,7 +141,7 @@ async def test_what_does_not_fit_goes_back_without_naming_a_tool_that_is_not_the
     assert result.output == ORDER
     note = provider.requests[1].body["messages"][-1]["content"]
     assert "lines[0].count: " in note
-    assert "final_answer" not in note
+    assert "final_answer where you have that tool, else as JSON" in note
 
 
 async def test_a_turn_without_tools_has_no_choice_of_one() -> None:

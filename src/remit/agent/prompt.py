@@ -14,7 +14,6 @@ from remit.agent.plan import Plan
 from remit.agent.recorded.verdicts import Prepared
 from remit.agent.state import AgentState
 from remit.models.request import ModelRequest, ToolSpec
-from remit.models.structured import is_kept
 from remit.tools.tool import Tool
 from remit.values.messages import Message
 
@@ -42,7 +41,7 @@ def build(
     turn = len(state.turns)
     told: Iterable[str] = ()
     if state.warning is not None or state.faults.raw is not None:
-        told = _told(state, plan)
+        told = _told(state, plan.terms.names)
     closing = state.closing is not None and state.closing[0] == turn
     told = (*told, _LAST) if closing else told
     prepared = _AS_IT_IS
@@ -60,13 +59,11 @@ def build(
     )
 
 
-def _told(state: AgentState, plan: Plan) -> Iterator[str]:
+def _told(state: AgentState, names: frozenset[str]) -> Iterator[str]:
     """What the model is told of its last answer, in the next request alone."""
     if state.warning is not None:
         yield advice(state.warning)
     raw, misfit = state.faults.raw, state.faults.misfit
     if raw is not None:
-        form = plan.form
-        kept = form is None or is_kept(plan.model.card, form.output)
-        said = demand(misfit) if misfit is not None else NOTE
-        yield said or note(raw, misfit or "", plan.terms.names, kept=kept)
+        said = NOTE if misfit is None else demand(misfit)
+        yield said or note(raw, misfit or "", names)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from remit.models.protocol import Card
-from remit.models.request import ModelRequest, OutputSpec
+from remit.models.request import ModelRequest
 
 
 def by_schema(card: Card, request: ModelRequest) -> tuple[ModelRequest, dict[str, Any] | None]:
@@ -16,16 +16,11 @@ def by_schema(card: Card, request: ModelRequest) -> tuple[ModelRequest, dict[str
     of no such means or the schema has no strict form.
     """
     output = request.output
-    if output is None or not is_kept(card, output):
+    if output is None or output.strict is None or not card.structured:
         return request, None
     tools = tuple([tool for tool in request.tools if tool.name != output.tool])
     choice = request.tool_choice
-    if choice == output.tool:
-        choice = "none"
+    # The answer is as good as some call, and where it alone is wanted no tool may be called.
+    choice = {"required": "auto", output.tool: "none"}.get(choice, choice)
     choice = choice if tools else "auto"
     return msgspec.structs.replace(request, tools=tools, tool_choice=choice), output.strict
-
-
-def is_kept(card: Card, output: OutputSpec) -> bool:
-    """Whether a model of this card is asked for such an answer by its provider's own means."""
-    return card.structured and output.strict is not None

@@ -145,18 +145,17 @@ def form_of(type_: Any, what: str) -> Form | None:
     return Form(adapter, spec, output, wrapped)
 
 
-def note(raw: str, misfit: str, names: frozenset[str], *, kept: bool) -> str:
-    """What the model is told of an answer that did not fit, one that its provider keeps to the
-    form in other words. A text that holds a call of one of these tools is not repeated: the model
-    would write it again."""
+def note(raw: str, misfit: str, names: frozenset[str]) -> str:
+    """What the model is told of an answer that did not fit. A text that holds a call of one of
+    these tools is not repeated: the model would write it again."""
     mend = "\n".join(line for line in misfit.split("\n") if not holds_call(line, names))
     mend = mend or "- all of it"
     shown = raw[:_SHOWN]
     said = "" if holds_call(shown, names) else f" It was:\n{shown}"
-    by = "" if kept else f" by calling {FINAL}"
     return (
         f"Your last answer does not fit, and nobody has seen it.{said}\n\n"
-        f"What to mend:\n{mend}\n\nGive the whole answer again{by}."
+        f"What to mend:\n{mend}\n\nGive the whole answer again: by calling {FINAL}"
+        " where you have that tool, else as JSON alone."
     )
 
 
