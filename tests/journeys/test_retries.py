@@ -183,23 +183,27 @@ async def test_a_wait_ends_when_somebody_cancels(store: Store, clock: ManualCloc
     assert len(model.requests) == 1
 
 
-async def test_a_wait_holds_no_process_back_that_leaves_and_goes_on_elsewhere(
+async def test_a_drain_does_not_wait_for_a_model_and_the_wait_goes_on_elsewhere(
     store: Store, clock: ManualClock
 ) -> None:
     model = Halting(A, [(0, BUSY)])
     agent = desk_of(model, retry=Retry(first=50, jitter=0))
     async with app_of(agent, store, clock) as app:
         run = await app.start("clerk", "x")
-        await soon(model.came.get())
-        leaving = asyncio.create_task(pass_time(clock, 10))
-    await leaving
-    row = await store.get(run)
+        async for event in app.events(run):
+            if event.kind == "retry":
+                break
+        draining = asyncio.ensure_future(app.drain())
+        await pass_time(clock, 5)
+        assert await soon(draining)
+        row = await store.get(run)
     assert row is not None
-    assert (row.status, row.deaths) == ("queued", 0)
+    assert (row.status, row.deaths, len(model.requests)) == ("queued", 0, 1)
 
     async with app_of(agent, store, clock) as app:
+        await pass_time(clock, 40)
         assert len(model.requests) == 1
-        await pass_time(clock, 50)
+        await pass_time(clock, 10)
         found = await ended(app, run)
     assert (found.status, len(model.requests)) == ("succeeded", 3)
 
