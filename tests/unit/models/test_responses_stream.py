@@ -179,8 +179,10 @@ async def test_parts_of_a_summary_are_paragraphs() -> None:
     assert shown == "One.\n\nTwo."
 
 
-async def test_reasoning_that_is_told_openly_is_kept_as_well() -> None:
-    open_ = thought(encrypted_content=None, content=[{"type": "reasoning_text", "text": "Hm."}])
+async def test_reasoning_that_is_told_openly_is_kept_without_what_servers_refuse() -> None:
+    told = [{"type": "reasoning_text", "text": "Hm."}]
+    open_ = {"type": "reasoning", "id": "rs_1", "summary": None, "content": told}
+    open_["status"] = "completed"
     said = event("reasoning_text.delta", delta="Hm.", content_index=0)
 
     answer = await answer_to(stream(added(thought()), said, done(open_), done(call(), 1), ended()))
@@ -188,7 +190,8 @@ async def test_reasoning_that_is_told_openly_is_kept_as_well() -> None:
     [reasoning, _] = answer.parts
     assert isinstance(reasoning, Reasoning)
     assert reasoning.text == "Hm."
-    assert json.loads(reasoning.signature or "")["content"] == open_["content"]
+    kept = {"type": "reasoning", "id": "rs_1", "content": told, "summary": []}
+    assert json.loads(reasoning.signature or "") == kept
 
 
 async def test_two_messages_of_an_answer_are_paragraphs() -> None:

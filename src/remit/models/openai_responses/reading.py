@@ -198,7 +198,8 @@ class Reader:
 
     def _finish(self, item: _Item, body: Event) -> Iterator[Chunk]:
         """Take a whole item."""
-        item.head = item.head | body
+        # What its beginning told of reasoning may be no more than a part of it.
+        item.head = body if item.type == _REASONING else item.head | body
         if item.type == _REASONING:
             yield from self._reasoned(item)
         elif item.type == _MESSAGE:
