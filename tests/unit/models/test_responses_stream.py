@@ -322,6 +322,18 @@ async def test_cached_tokens_beyond_the_input_are_clamped_and_flagged() -> None:
     assert (usage.input_tokens, usage.cache_read_tokens, usage.estimated) == (9, 9, True)
 
 
+async def test_what_is_cached_for_long_is_told_apart() -> None:
+    kept = {"ttl_30m_tokens": 1, "ttl_12h_tokens": 3}
+    told = {"cached_tokens": 2, "cache_write_tokens": 4, "cache_write_tokens_details": kept}
+
+    usage = usage_of(
+        await answer_to(stream(*HI, ended(usage=USAGE | {"input_tokens_details": told})))
+    )
+
+    assert (usage.cache_write_tokens, usage.cache_write_long_tokens) == (4, 3)
+    assert not usage.estimated
+
+
 async def test_the_usage_is_told_once() -> None:
     early = {"type": "response.in_progress", "response": {"status": "in_progress", "usage": None}}
     async with loopback(stream(early, *HI, ended())) as server:

@@ -8,6 +8,8 @@ from typing import Any
 from remit.values.usage import Usage
 
 _BYTES_A_TOKEN = 3
+_LONG = "ttl_12h_tokens"
+"""What is written to the cache for longer than the usual half an hour."""
 
 
 def read_usage(report: object) -> Usage | None:
@@ -31,14 +33,17 @@ def read_usage(report: object) -> Usage | None:
     if read is None:
         read = numbers.first(report, "prompt_cache_hit_tokens", "cached_tokens")
     written = numbers.first(into, "cache_write_tokens") or 0
+    long = numbers.first(_details(into, "cache_write_tokens_details"), _LONG) or 0
     reasoning = numbers.first(out_of, "reasoning_tokens") or 0
     sent = prompt or 0
     made = _made(numbers, output, total, sent, reasoning)
     cached = numbers.at_most(read or 0, sent)
+    written = numbers.at_most(written, sent - cached)
     return Usage(
         input_tokens=sent,
         cache_read_tokens=cached,
-        cache_write_tokens=numbers.at_most(written, sent - cached),
+        cache_write_tokens=written,
+        cache_write_long_tokens=numbers.at_most(long, written),
         output_tokens=made,
         reasoning_tokens=numbers.at_most(reasoning, made),
         estimated=numbers.odd,

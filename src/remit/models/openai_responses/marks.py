@@ -25,7 +25,7 @@ def reasoning(item: Item) -> ReasoningChunk | None:
     back, since the server keeps nothing under its id."""
     if not (item.get("encrypted_content") or item.get("content")):
         return None
-    # Servers refuse the status, and fields that are null, in what they are given back; a summary they want.
+    # Servers want a summary back, and refuse the status and what is null.
     kept = {name: value for name, value in item.items() if value is not None and name != _STATUS}
     kept.setdefault("summary", [])
     return ReasoningChunk("", json.dumps(kept, separators=(",", ":")))

@@ -166,6 +166,10 @@ def _usage(usage: Usage) -> Body:
         "input_tokens_details": {
             "cached_tokens": usage.cache_read_tokens,
             "cache_write_tokens": usage.cache_write_tokens,
+            "cache_write_tokens_details": {
+                "ttl_30m_tokens": usage.cache_write_tokens - usage.cache_write_long_tokens,
+                "ttl_12h_tokens": usage.cache_write_long_tokens,
+            },
         },
         "output_tokens": usage.output_tokens,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
