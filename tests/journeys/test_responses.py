@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -69,8 +70,8 @@ async def serving(script: Any = by_conversation) -> AsyncIterator[StrictProvider
         check_responses(sent.body)
 
 
-def asking(provider: StrictProvider, named: str = "openai-responses") -> OpenAIResponses:
-    return OpenAIResponses("gpt-test", provider=named, base_url=provider.openai_url, api_key="k")
+def asking(provider: StrictProvider, **options: Any) -> OpenAIResponses:
+    return OpenAIResponses("gpt-test", base_url=provider.openai_url, api_key="k", **options)
 
 
 def clerk(provider: StrictProvider, world: World) -> Agent[Any, Any]:
@@ -167,7 +168,7 @@ async def test_another_models_reasoning_is_left_out() -> None:
     async with serving(script) as provider:
         agent = Agent(name="a", model=asking(provider), tools=[now], budget=Budget(turns=4))
         first = await agent.run("Hi")
-        other = asking(provider, named="other")
+        other = replace(asking(provider), provider="other")
         await agent.replace(model=other).run("And?", history=first.messages)
 
     last = provider.requests[2].body["input"]
@@ -192,7 +193,7 @@ async def test_a_typed_answer_is_held_to_its_form(lookup: bool) -> None:
     async with serving([*script, given, [Think("Hm."), Say('{"place": "Oslo"}')]]) as provider:
         agent = Agent(
             name="a",
-            model=asking(provider),
+            model=asking(provider, output="schema"),
             tools=[find] if lookup else [],
             output=Weather,
             budget=Budget(turns=3),
@@ -210,14 +211,18 @@ async def test_a_typed_answer_is_held_to_its_form(lookup: bool) -> None:
     assert [each["name"] for each in body.get("tools", [])] == (["find"] if lookup else [])
 
 
-async def test_an_answer_of_any_keys_is_given_by_the_final_tool() -> None:
+@pytest.mark.parametrize("output", ["schema", None])
+async def test_an_answer_of_any_keys_is_given_by_the_final_tool(output: Any) -> None:
     script = [
         [Think("Easy."), Call("final_answer", rome=7)],
         [Think("Hm."), Call("final_answer", oslo=2)],
     ]
     async with serving(script) as provider:
         agent = Agent(
-            name="a", model=asking(provider), output=dict[str, int], budget=Budget(turns=2)
+            name="a",
+            model=asking(provider, output=output),
+            output=dict[str, int],
+            budget=Budget(turns=2),
         )
         result = await agent.run("Rome?")
         # Its reasoning led to a call, which is none any more.

@@ -100,6 +100,7 @@ async def test_an_answer_cut_at_any_event_is_an_error_that_may_have_cost(
         async with asyncio.timeout(5):
             await answer_to(Reply(sent, ending=ending), tools=["find_order"])
 
+    assert caught.value.may_cost
     assert caught.value.usage is not None
     assert caught.value.usage.estimated
     assert caught.value.usage.input_tokens > 10

@@ -379,6 +379,18 @@ def test_an_answers_form_is_the_servers_business_where_it_can_be(
     check_responses(body)
 
 
+@pytest.mark.parametrize(
+    "options", [{"output": "tool"}, {"base_url": "http://127.0.0.1/v1"}], ids=["told", "a server"]
+)
+def test_an_answers_form_may_be_asked_for_by_a_tool(options: dict[str, Any]) -> None:
+    body = body_of(
+        asked(tools=[tool()], output=OutputSpec(tool="find_order", schema=INNER)), **options
+    )
+
+    assert "text" not in body
+    assert [each["name"] for each in body["tools"]] == ["find_order"]
+
+
 def test_what_is_nested_too_deeply_is_not_strict() -> None:
     schema: dict[str, Any] = SHUT
     for _ in range(10):

@@ -295,6 +295,7 @@ async def test_a_failure_in_a_stream_is_told_with_what_it_cost(
     error = caught.value
     assert error.status == 200
     assert error.code is None if code is None else (error.code or "").startswith(code)
+    assert error.may_cost
     assert error.usage is not None
     assert error.usage.estimated is ("response" not in failure)
     assert (error.usage.output_tokens > 0) is (begun or "response" in failure)

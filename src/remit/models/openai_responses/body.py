@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from remit.models.openai_responses.items import items
 from remit.models.openai_responses.schemas import closed
@@ -15,37 +15,39 @@ Body = dict[str, Any]
 _ENCRYPTED = "reasoning.encrypted_content"
 
 
-def build(
-    request: ModelRequest,
-    *,
-    model: str,
-    maker: str,
-    reasons: bool,
-    ids: bool,
-    options: Mapping[str, Any],
-) -> Body:
+class Wishes(NamedTuple):
+    """How a model is to be asked: whether it reasons, whether items go back under their ids,
+    whether an answer's form is the server's business, and further fields."""
+
+    reasons: bool
+    ids: bool
+    formed: bool
+    options: Mapping[str, Any]
+
+
+def build(request: ModelRequest, *, model: str, maker: str, wishes: Wishes) -> Body:
     """The body that asks `model`; nothing of it is to be stored by the server.
 
     The same request gives the same bytes, and one turn more only adds to them at the end, which
     is what caches of prompts go by. `maker` is whose reasoning may be sent back.
     """
     body: Body = {"model": model, "stream": True, "store": False}
-    if reasons:
+    if wishes.reasons:
         body["include"] = [_ENCRYPTED]
     if request.instructions.strip():
         body["instructions"] = request.instructions
     body["max_output_tokens"] = request.max_output
-    form = _format(request)
+    form = _format(request) if wishes.formed else None
     tools = [tool for tool in request.tools if form is None or tool.name != form["name"]]
     if tools:
         body["tools"] = [_function(tool) for tool in tools]
         choice = _choice(request.tool_choice, tools, form is not None)
         if choice != "auto":
             body["tool_choice"] = choice
-    body |= options
+    body |= wishes.options
     if form is not None:
-        body["text"] = {**options.get("text", {}), "format": form}
-    body["input"] = items(request.messages, maker if reasons else "", ids=ids)
+        body["text"] = {**wishes.options.get("text", {}), "format": form}
+    body["input"] = items(request.messages, maker if wishes.reasons else "", ids=wishes.ids)
     return clean(body)  # type: ignore[no-any-return]  # a dict stays a dict
 
 

@@ -6,12 +6,12 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from remit.models.openai_chat.clients import clients
 from remit.models.openai_responses import body
+from remit.models.openai_responses.asking import asking
 from remit.models.openai_responses.reading import Reader
-from remit.models.openai_responses.sending import Sending
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
@@ -40,7 +40,10 @@ class OpenAIResponses:
     Nothing is stored on the server: what it keeps of its reasoning comes encrypted, and goes back
     to it as it came. `reasons=False` is for models that do not reason, some of which refuse to be
     asked for that. `effort` and `summary` are those of its reasoning, in the server's words.
-    `item_ids=False` is for servers that look for whatever has an id, and find nothing.
+    With `output="schema"` an answer that must have a form is held to it by the server where strict
+    mode knows its schema; else, and with "tool", it is asked for by a final tool. None is "schema",
+    and "tool" with a `base_url`. `item_ids=False` is for servers that look for whatever has an id,
+    and find nothing.
 
     `timeout` is how many seconds may pass without a piece of the answer; signs of life count for
     nothing. `options` are further fields of the request, like `{"service_tier": "flex"}`.
@@ -57,6 +60,7 @@ class OpenAIResponses:
     reasons: bool = True
     effort: str | None = None
     summary: str | None = None
+    output: Literal["schema", "tool"] | None = None
     item_ids: bool = True
     timeout: float = 300.0
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -85,16 +89,14 @@ class OpenAIResponses:
 
         Raises ConfigError before the call where the package or a key is missing, ProviderError
         for what the server refuses or reports, ConnectionFailedError for a server that cannot
-        be reached, falls silent or is cut off. What the server may charge for a call that failed
-        stands in the error's `usage`, estimated unless the server told; None where it is nothing.
+        be reached, falls silent or is cut off. Both say whether tokens may have been charged, and
+        in `usage` how many, estimated unless the server told.
         """
         client = await self._clients.open()
         asked = self.body(request)
         reader = Reader((tool.name for tool in request.tools), asked)
-        sending = Sending(client, asked, self.timeout)
         try:
-            async with sending.open() as source:
-                sending.source = source
+            async with asking(client, asked, self.timeout) as source:
                 ended = False
                 while not ended:
                     chunks, ended = await _listen(source, reader, self.timeout)
@@ -105,21 +107,22 @@ class OpenAIResponses:
                     yield chunk
                 await source.drain()
         except (ProviderError, ConnectionFailedError) as error:
-            error.usage = reader.used if sending.may_cost else None
+            error.usage = reader.used if error.may_cost else None
             raise
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of the HTTP request that asks `request`."""
+        # A server that does not know of schemas passes over them, and the answer would be any text.
+        output = self.output or ("tool" if self.base_url else "schema")
         thinking = {"effort": self.effort, "summary": self.summary}
         told = {name: value for name, value in thinking.items() if value is not None}
-        return body.build(
-            request,
-            model=self.model,
-            maker=self.name,
+        wishes = body.Wishes(
             reasons=self.reasons,
             ids=self.item_ids,
+            formed=output == "schema",
             options={**({"reasoning": told} if told else {}), **self.options},
         )
+        return body.build(request, model=self.model, maker=self.name, wishes=wishes)
 
 
 async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:
@@ -136,7 +139,9 @@ async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[lis
                     return taken, True
                 taken += reader.take(event)
     except Unreadable as error:
-        broken: Exception = ProviderError(status=200, message=f"the answer holds {error}")
+        broken: Exception = ProviderError(
+            status=200, message=f"the answer holds {error}", may_cost=True
+        )
     except TimeoutError:
         broken = ConnectionFailedError(reason=f"nothing came for {seconds:g} seconds")
     except ConnectionFailedError as error:
@@ -156,7 +161,8 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
     if reader.finish is not None:
         return
     if source.any and not reader.begun:
-        raise ProviderError(status=200, message="what came is no answer of a model")
+        words = "what came is no answer of a model"
+        raise ProviderError(status=200, message=words, may_cost=True)
     raise ConnectionFailedError(reason="the answer was cut off before its end")
 
 
@@ -170,6 +176,8 @@ def _check(model: OpenAIResponses) -> None:
         raise ConfigError(f"{ours}.client must be an openai.AsyncOpenAI, not {model.client!r}")
     if model.base_url is not None and not model.base_url.startswith(("http://", "https://")):
         raise ConfigError(f"base_url must begin with http:// or https://, not {model.base_url!r}")
+    if model.output not in (None, "schema", "tool"):
+        raise ConfigError(f'{ours}.output must be "schema", "tool" or None, not {model.output!r}')
     if not model.timeout > 0:
         raise ConfigError(f"{ours}.timeout must be more than 0 seconds, not {model.timeout!r}")
     if not model.reasons and (model.effort or model.summary):
