@@ -38,5 +38,5 @@ def decide(
 
 
 def maker(model: str) -> str:
-    """Who makes, and bills, the model of this name."""
-    return model.partition(":")[0]
+    """Who makes, and bills, the model of this name: one for both of OpenAI's interfaces."""
+    return model.partition(":")[0].removesuffix("-responses")
