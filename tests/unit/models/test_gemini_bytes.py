@@ -127,6 +127,12 @@ async def test_an_answer_cut_before_its_end_is_an_error_that_tells_what_had_come
     assert kinds == set([ReasoningChunk, TextChunk, CallChunk][:count])
 
 
+@pytest.mark.parametrize("ending", ["cut", "end", "close"])
+async def test_an_answer_cut_before_its_first_token_is_no_other_error(ending: Any) -> None:
+    with pytest.raises(ConnectionFailedError):
+        await answer_to(Reply([events(chunk(text("")), {"responseId": "r"})], ending=ending))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("count", range(FINISHED))
 async def test_an_answer_that_falls_silent_before_its_end_is_an_error(count: int) -> None:

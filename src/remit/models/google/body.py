@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from remit.models.google.names import sent_name
 from remit.models.google.thinking import Thinking
 from remit.models.google.turns import contents
+from remit.models.openai_chat.body import clean
 from remit.models.request import ModelRequest, ToolSpec
-from remit.values.content import sendable
 
 CONFIG = "generationConfig"
 
@@ -40,17 +39,6 @@ def build(
     body |= {name: value for name, value in options.items() if name != CONFIG}
     body["contents"] = contents(request.messages, maker)
     return clean(body)  # type: ignore[no-any-return]  # a dict stays a dict
-
-
-def clean(value: Any) -> Any:
-    """Plain data as it can be sent: half characters are U+FFFD, NaN is null."""
-    if isinstance(value, str):
-        return sendable(value)
-    if isinstance(value, dict):
-        return {clean(key): clean(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [clean(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _form(request: ModelRequest) -> tuple[tuple[ToolSpec, ...], dict[str, Any] | None]:

@@ -138,7 +138,7 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
         raise told(failure, status=status, headers=source.headers, secret=source.secret)
     if reader.finish is not None:
         return
-    if source.any and not reader.moved:
+    if source.any and not reader.begun:
         raise ProviderError(status=200, message="what came is no answer of Gemini's")
     raise ConnectionFailedError(reason="the answer was cut off before its end")
 

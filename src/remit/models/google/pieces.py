@@ -8,7 +8,8 @@ from typing import Any
 
 from remit.models.google.names import Names
 from remit.models.google.turns import SIGNS_TEXT
-from remit.models.google.usage import counts_in, guess_usage, read_usage
+from remit.models.google.usage import counts_in, read_usage
+from remit.models.openai_chat.usage import guess_usage
 from remit.models.request import (
     CallChunk,
     Chunk,
@@ -28,6 +29,7 @@ _REFUSED = frozenset(
     }
 )
 _BROKEN_CALL = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"})
+_ANSWERS = frozenset({"candidates", "promptFeedback", "responseId", "usageMetadata"})
 _LONGEST = 20_000
 
 
@@ -39,6 +41,8 @@ class Reader:
         """Why the model stopped, in Gemini's word; None until it says so."""
         self.moved = 0
         """How many chunks brought something."""
+        self.begun = False
+        """Whether Gemini has begun to answer, if only by a report."""
         self.error: object = None
         """What Gemini reported instead of going on."""
         self._names = Names(tools)
@@ -81,6 +85,7 @@ class Reader:
         yield StopChunk(self._stop())
 
     def _read(self, chunk: dict[str, Any]) -> Iterator[Chunk]:
+        self.begun = self.begun or not _ANSWERS.isdisjoint(chunk)
         yield from self._report(chunk.get("usageMetadata"))
         feedback = chunk.get("promptFeedback")
         reason = feedback.get("blockReason") if isinstance(feedback, dict) else None

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from remit.values.usage import Usage
 
-_BYTES_A_TOKEN = 3
 _COUNTS = (
     "promptTokenCount",
     "cachedContentTokenCount",
@@ -46,16 +45,6 @@ def read_usage(counts: Mapping[str, float]) -> Usage:
         output_tokens=made + max(unexplained, 0),
         reasoning_tokens=thought,
         estimated=odd,
-    )
-
-
-def guess_usage(sent_bytes: int, made_bytes: int) -> Usage:
-    """An estimate for an answer without a report: a token for every three bytes, which is more
-    than most texts have."""
-    return Usage(
-        input_tokens=math.ceil(sent_bytes / _BYTES_A_TOKEN),
-        output_tokens=math.ceil(made_bytes / _BYTES_A_TOKEN),
-        estimated=True,
     )
 
 
