@@ -113,16 +113,16 @@ FINISHED = 4
 
 @pytest.mark.parametrize("ending", ["cut", "end", "close"])
 @pytest.mark.parametrize("count", range(FINISHED))
-async def test_an_answer_cut_before_its_end_is_an_error_that_tells_what_had_come(
+async def test_an_answer_cut_before_its_end_is_an_error_that_may_have_cost(
     count: int, ending: Any
 ) -> None:
-    """What had come says whether tokens were made, and may be charged."""
     seen: list[Chunk] = []
     sent = [events(each) for each in CHUNKS[:count]]
     async with loopback(Reply(sent, ending=ending)) as server:
-        with pytest.raises(ConnectionFailedError):
+        with pytest.raises(ConnectionFailedError) as caught:
             await into(seen, model(server))
 
+    assert caught.value.may_cost
     kinds = {type(each) for each in seen} & {TextChunk, ReasoningChunk, CallChunk}
     assert kinds == set([ReasoningChunk, TextChunk, CallChunk][:count])
 

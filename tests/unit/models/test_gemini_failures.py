@@ -111,6 +111,32 @@ async def test_no_error_shows_the_key(reply: Reply) -> None:
     assert caught.value.__context__ is None
 
 
+COSTS: list[tuple[Reply, bool]] = [
+    (plain(BUSY, 400), False),
+    (plain(BUSY, 429), False),
+    (plain(BUSY, 503), False),
+    (plain(BUSY, 408), True),
+    (plain(BUSY, 504), True),
+    (stream(BUSY), True),
+    (stream(chunk(text("Hi")), BUSY), True),
+    (stream(chunk(finish="OTHER")), True),
+    (stream({"candidates": []}), True),
+    (plain({"hello": "world"}), True),
+    (Reply([b"data: {\r\n\r\n"]), True),
+    (Reply([events(chunk(text("Hi")))], ending="cut"), True),
+    (Reply([], status=0, ending="cut"), True),
+]
+
+
+@pytest.mark.parametrize(("reply", "may_cost"), COSTS)
+async def test_a_failure_says_whether_it_may_have_cost(reply: Reply, may_cost: bool) -> None:
+    with pytest.raises((ProviderError, ConnectionFailedError)) as caught:
+        await answer_to(reply)
+
+    error: Any = caught.value
+    assert error.may_cost is may_cost
+
+
 async def test_an_error_in_a_stream_does_not_show_the_key() -> None:
     error = await refused(stream(chunk(text("a")), {"error": {"message": f"{KEY} is no key"}}))
 
@@ -132,7 +158,7 @@ async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
         with pytest.raises(ConnectionFailedError) as caught:
             await chunks_of(model(server, base_url=f"http://127.0.0.1:{port}"))
 
-    assert "Connect" in caught.value.reason
+    assert not caught.value.may_cost
     assert KEY not in all_of(caught.value)
     assert caught.value.__context__ is None
 

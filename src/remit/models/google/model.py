@@ -79,7 +79,7 @@ class GoogleGemini:
 
         Raises ConfigError before the call where the package or a key is missing, ProviderError
         for what Gemini refuses or reports, ConnectionFailedError for a server that cannot be
-        reached, falls silent or is cut off.
+        reached, falls silent or is cut off. Both say whether tokens may have been charged.
         """
         client = await self._clients.open()
         asked = self.body(request)
@@ -118,7 +118,9 @@ async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[lis
                     return taken, True
                 taken += reader.take(chunk)
     except Unreadable as error:
-        broken: Exception = ProviderError(status=200, message=f"the answer holds {error}")
+        broken: Exception = ProviderError(
+            status=200, message=f"the answer holds {error}", may_cost=True
+        )
     except TimeoutError:
         broken = ConnectionFailedError(reason=f"nothing came for {silence:g} seconds")
     except ConnectionFailedError as error:
@@ -139,7 +141,8 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
     if reader.finish is not None:
         return
     if source.any and not reader.begun:
-        raise ProviderError(status=200, message="what came is no answer of Gemini's")
+        words = "what came is no answer of Gemini's"
+        raise ProviderError(status=200, message=words, may_cost=True)
     raise ConnectionFailedError(reason="the answer was cut off before its end")
 
 

@@ -18,9 +18,11 @@ _UNANSWERED = (200, 408, 504)
 """Statuses of requests that may have been worked on."""
 _UNSENT = frozenset(
     {
+        "ClientConnectorDNSError",
         "ClientConnectorError",
         "ConnectError",
         "ConnectTimeout",
+        "ConnectionTimeoutError",
         "PoolTimeout",
         "ProxyError",
         "UnsupportedProtocol",
