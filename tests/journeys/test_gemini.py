@@ -25,7 +25,7 @@ from remit.testing.provider import Sent
 from remit.values.usage import Usage
 from tests.journeys.desk import World, desk
 from tests.loopback import loopback
-from tests.unit.models.gemini_asking import KEY, base_url, call, chunk, stream, text, used
+from tests.unit.models.gemini.asking import KEY, base_url, call, chunk, stream, text, used
 
 GRANT = {"payments:write"}
 STAFF = Caller(user="staff_1")

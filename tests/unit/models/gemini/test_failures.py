@@ -15,7 +15,7 @@ from remit.values.content import Text
 from remit.values.errors import ConnectionFailedError, ProviderError
 from tests.loopback import Reply, loopback, plain
 from tests.unit.models.asking import asked
-from tests.unit.models.gemini_asking import (
+from tests.unit.models.gemini.asking import (
     KEY,
     answer_to,
     chunk,

@@ -19,7 +19,7 @@ from remit.values.content import Reasoning, Text
 from remit.values.errors import ConnectionFailedError, ProviderError
 from remit.values.usage import Usage
 from tests.loopback import Reply, loopback
-from tests.unit.models.gemini_asking import (
+from tests.unit.models.gemini.asking import (
     answer_to,
     call,
     chunk,

@@ -13,7 +13,7 @@ from remit.values.errors import ConnectionFailedError, ProviderError
 from remit.values.usage import Usage
 from tests.loopback import Reply, loopback, plain
 from tests.unit.models.asking import text_of, usages
-from tests.unit.models.gemini_asking import (
+from tests.unit.models.gemini.asking import (
     answer_to,
     call,
     chunk,

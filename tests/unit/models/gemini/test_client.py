@@ -19,7 +19,7 @@ from remit.models.google.clients import Client
 from remit.values.content import Text
 from remit.values.errors import ConfigError, ProviderError
 from tests.loopback import loopback, plain
-from tests.unit.models.gemini_asking import (
+from tests.unit.models.gemini.asking import (
     KEY,
     assembled,
     base_url,
@@ -61,7 +61,7 @@ def said(block: str, **env: str) -> str:
     """What a fresh process says when its agent is asked, with no key around but those of `env`."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", LATE.format(block=block)],
-        env={"PATH": "", "PYTHONPATH": str(Path(__file__).parents[3] / "src")} | env,
+        env={"PATH": "", "PYTHONPATH": str(Path(__file__).parents[4] / "src")} | env,
         capture_output=True,
         text=True,
         check=True,

@@ -23,10 +23,10 @@ from remit.values.errors import ProviderError
 from remit.values.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from remit.values.usage import Usage
 from tests.loopback import Reply, loopback
-from tests.unit.models.gemini_asking import assembled, events, model
+from tests.unit.models.gemini.asking import assembled, events, model
 from tests.unit.models.test_openai_recordings import reply_of
 
-WIRE = Path(__file__).parents[4] / "shared" / "wire"
+WIRE = Path(__file__).parents[5] / "shared" / "wire"
 NAME = "google:gemini-test"
 METHODS = (":generateContent", ":streamGenerateContent?alt=sse")
 
