@@ -8,8 +8,8 @@ from typing import Any
 from remit.models.google.names import sent_name
 from remit.models.google.thinking import Thinking
 from remit.models.google.turns import contents
-from remit.models.openai_chat.body import clean
 from remit.models.request import ModelRequest, ToolSpec
+from remit.models.wire.plain import clean
 
 CONFIG = "generationConfig"
 
