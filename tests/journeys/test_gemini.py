@@ -147,16 +147,23 @@ class Found(BaseModel):
     number: int
 
 
-@pytest.mark.parametrize("tools", [True, False])
-async def test_an_answer_of_a_type_is_kept_by_gemini_or_given_by_a_call(tools: bool) -> None:
-    given = Call("final_answer", number=7) if tools else Say('{"number": 7}')
+@pytest.mark.parametrize(
+    ("tools", "structured", "kept"),
+    [(True, False, False), (True, True, True), (False, False, True), (False, True, True)],
+)
+async def test_an_answer_of_a_type_is_kept_by_gemini_or_given_by_a_call(
+    tools: bool, structured: bool, kept: bool
+) -> None:
+    given = Say('{"number": 7}') if kept else Call("final_answer", number=7)
     async with serving([given]) as provider:
+        model = gemini(provider, card=Card(structured=structured))
         options: dict[str, Any] = {} if tools else {"tools": []}
-        result = await agent(gemini(provider), output=Found, **options).run("Go")
+        result = await agent(model, output=Found, **options).run("Go")
 
     assert result.output == Found(number=7)
-    config = provider.requests[0].body["generationConfig"]
-    assert ("responseJsonSchema" in config) is not tools
+    body = provider.requests[0].body
+    assert ("responseJsonSchema" in body["generationConfig"]) is kept
+    assert ("tools" in body) is tools
 
 
 def by_conversation(sent: Sent) -> Any:

@@ -71,7 +71,8 @@ TAKEN = [
         generationConfig={
             "responseMimeType": "application/json",
             "responseJsonSchema": {"$ref": "#/$defs/A", "$defs": {"A": OBJECT}},
-        }
+        },
+        tools=tools("add"),
     ),
 ]
 
@@ -173,10 +174,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         body(generationConfig={"responseJsonSchema": OBJECT}),
         "response mimetype is application/json",
-    ),
-    (
-        body(generationConfig={"responseMimeType": "application/json"}, tools=tools("add")),
-        "Function calling with a response mime type: 'application/json' is unsupported",
     ),
     (
         body(

@@ -5,29 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from remit.models.google.names import sent_name
 from remit.models.google.thinking import Thinking
 from remit.models.google.turns import contents
+from remit.models.protocol import Card
 from remit.models.request import ModelRequest, ToolSpec
+from remit.models.structured import by_schema
 from remit.models.wire.plain import clean
 
 CONFIG = "generationConfig"
 
 
 def build(
-    request: ModelRequest, *, maker: str, thinking: Thinking | None, options: Mapping[str, Any]
+    request: ModelRequest,
+    *,
+    maker: str,
+    card: Card,
+    thinking: Thinking | None,
+    options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The body that asks, with the tools described as functions.
 
     The same request gives the same bytes, and one turn more only adds to its contents at the end,
     which is what caches of prompts go by. `maker` is whose reasoning may be sent back.
     """
-    tools, schema = _form(request)
+    request, schema = _form(card, request)
     body: dict[str, Any] = {}
     if request.instructions.strip():
         body["systemInstruction"] = {"parts": [{"text": request.instructions}]}
-    if tools:
-        body["tools"] = [{"functionDeclarations": [_function(tool) for tool in tools]}]
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": [_function(tool) for tool in request.tools]}]
         if request.tool_choice != "auto":
             body["toolConfig"] = {"functionCallingConfig": _choice(request.tool_choice)}
     config: dict[str, Any] = {"maxOutputTokens": request.max_output}
@@ -41,13 +50,17 @@ def build(
     return clean(body)  # type: ignore[no-any-return]  # a dict stays a dict
 
 
-def _form(request: ModelRequest) -> tuple[tuple[ToolSpec, ...], dict[str, Any] | None]:
-    """The tools to send, and the schema that the answer is held to: where nothing else may be
-    called. Beside other tools models before 3 refuse a schema, and the answer is then a call."""
+def _form(card: Card, request: ModelRequest) -> tuple[ModelRequest, dict[str, Any] | None]:
+    """The request to send, and the schema that its answer is held to. Beside tools models before 3
+    refuse a schema, and the answer is a call unless the card tells otherwise; without tools all
+    take one. One that holds itself they take in part alone."""
     output = request.output
-    if output is None or any(tool.name != output.tool for tool in request.tools):
-        return request.tools, None
-    return (), output.schema
+    if output is None or output.recursive:
+        return request, None
+    request, schema = by_schema(card, request)
+    if schema is None and all(tool.name == output.tool for tool in request.tools):
+        request, schema = replace(request, tools=(), tool_choice="auto"), output.schema
+    return request, schema
 
 
 def _choice(choice: str) -> dict[str, Any]:

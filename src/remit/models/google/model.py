@@ -96,7 +96,13 @@ class GoogleGemini:
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of the HTTP request that asks `request`."""
-        return build(request, maker=self.name, thinking=self.thinking, options=self.options)
+        return build(
+            request,
+            maker=self.name,
+            card=self.card,
+            thinking=self.thinking,
+            options=self.options,
+        )
 
 
 async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:

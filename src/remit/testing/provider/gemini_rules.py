@@ -108,7 +108,7 @@ def config_is_known(body: Body) -> Refusal | None:
 
 
 def schema_has_its_type(body: Body) -> Refusal | None:
-    """A schema of the answer is for JSON, and not for requests with tools."""
+    """A schema of the answer is for JSON."""
     config = body.get("generationConfig", {})
     kind = config.get("responseMimeType")
     if ("responseJsonSchema" in config or "responseSchema" in config) and kind != _JSON:
@@ -116,8 +116,6 @@ def schema_has_its_type(body: Body) -> Refusal | None:
             "* GenerateContentRequest.generation_config.response_json_schema: only allowed when"
             f" response mimetype is {_JSON}"
         )
-    if kind == _JSON and body.get("tools"):
-        return invalid(f"Function calling with a response mime type: '{_JSON}' is unsupported")
     return None
 
 

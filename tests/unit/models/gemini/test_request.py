@@ -11,6 +11,7 @@ import pytest
 
 from remit.models.google import GoogleGemini, Thinking
 from remit.models.google.turns import UNSIGNED
+from remit.models.protocol import Card
 from remit.models.request import OutputSpec, ToolSpec
 from remit.testing import check_gemini
 from remit.testing.provider import sign, sign_call, sign_text
@@ -25,7 +26,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 def body(*messages: Message, **fields: Any) -> dict[str, Any]:
     """The body of a request, which Gemini takes."""
-    options = {key: fields.pop(key) for key in ("thinking", "options") if key in fields}
+    options = {key: fields.pop(key) for key in ("thinking", "options", "card") if key in fields}
     found = GoogleGemini("gemini-test", **options).body(asked(*messages, **fields))
     check_gemini(found)
     return found
@@ -310,6 +311,29 @@ def test_the_answers_form_is_kept_by_gemini_where_no_tool_can_be_called() -> Non
     assert alone["generationConfig"]["responseJsonSchema"] == schema
     assert "responseJsonSchema" not in beside["generationConfig"]
     assert len(beside["tools"][0]["functionDeclarations"]) == 2
+
+
+def test_beside_tools_the_card_tells_whether_gemini_keeps_the_form() -> None:
+    strict = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    output = OutputSpec(tool="final_answer", schema=tool().schema, strict=strict)
+    tools, card = [tool("look"), tool("final_answer")], Card(structured=True)
+
+    found = body(tools=tools, output=output, card=card, tool_choice="required")
+
+    [declared] = found["tools"][0]["functionDeclarations"]
+    assert declared["name"] == "look"
+    assert "toolConfig" not in found
+    assert found["generationConfig"]["responseJsonSchema"] == strict
+
+
+@pytest.mark.parametrize("card", [Card(), Card(structured=True)])
+def test_a_form_that_holds_itself_is_asked_for_by_a_call(card: Card) -> None:
+    output = OutputSpec(tool="final_answer", schema={}, strict={"type": "object"}, recursive=True)
+
+    found = body(tools=[tool("final_answer")], output=output, card=card)
+
+    assert "responseJsonSchema" not in found["generationConfig"]
+    assert len(found["tools"][0]["functionDeclarations"]) == 1
 
 
 @pytest.mark.parametrize(
