@@ -15,6 +15,7 @@ from remit.cli import address, keeping, prices, runs
 from remit.cli.loops import go
 from remit.cli.options import By, Command, Json, OfApp, RunId, Store
 from remit.cli.runs import Which
+from remit.cli.spend import commands as spending
 from remit.cli.status import INTERRUPTED, OK, WRONG_USE
 from remit.cli.steer import commands as steer
 from remit.cli.where import Where
@@ -80,6 +81,7 @@ def _app(markup: Any) -> typer.Typer:
     app.command("migrate")(keeping.migrate)
     app.command("doctor")(keeping.doctor)
     app.command("inventory")(keeping.inventory)
+    app.command("spend")(spending.spend)
     group = typer.Typer(
         help=f"Look at the runs of a store, decide what waits, and cancel. {_EXITS}",
         rich_markup_mode=markup,

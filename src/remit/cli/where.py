@@ -12,7 +12,7 @@ from remit.cli import address, apps, invocation
 from remit.store.connect import in_memory, upkeep
 from remit.store.protocol import Store
 from remit.values.clock import SystemClock
-from remit.values.errors import ConfigError
+from remit.values.errors import ConfigError, StoreError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +37,18 @@ class Where:
 
 
 @asynccontextmanager
-async def opened(where: Where) -> AsyncIterator[tuple[App, Store]]:
+async def opened(where: Where, *, migrating: bool = True) -> AsyncIterator[tuple[App, Store]]:
     """An App that drives nothing, and its store. Raises ConfigError where there is no store yet:
-    looking at runs never makes a database."""
+    looking at runs never makes a database. Without `migrating` a schema that is older stays so,
+    and StoreError is raised."""
     if where.app is None:
         store = address.existing(where.address, SystemClock())
         idle = App(store=store, work=False)
     else:
         idle = await _named(where.app, where.store)
         store = idle.store
+    if not migrating:
+        await _refuse_what_is_older(store)
     try:
         async with idle as app:
             yield app, store
@@ -66,3 +69,16 @@ async def _named(name: str, store: str | None) -> App:
     if kept is not None and (await kept.versions()).at == 0:
         raise ConfigError(f"the store of {name} is not made yet: an App makes it when it opens it")
     return idle
+
+
+async def _refuse_what_is_older(store: Store) -> None:
+    kept = upkeep(store)
+    found = None if kept is None else await kept.versions()
+    if found is None or not found.due:
+        return
+    if found.at == 0:
+        raise ConfigError("there is no store at this address yet: an App makes it when it opens it")
+    raise StoreError(
+        reason=f"its schema is {found.at}, and this remit needs {found.newest}: bring it up to date"
+        " with `remit migrate`."
+    )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from remit.cli import invocation, status
 from remit.cli.render import plain
 from remit.cli.render.page import Block, Cell, Column, Fields, Heading, Line, Listing
-from remit.cli.render.wording import arguments, count, moment, money, one_line, shown
+from remit.cli.render.wording import arguments, count, level, moment, money, one_line, shown
+from remit.values.exact import from_nano
 
 
 @pytest.mark.parametrize(
@@ -53,6 +57,23 @@ def test_numbers_and_times_read_the_same_everywhere() -> None:
     assert moment(None) == "-"
     assert (count(1, "call"), count(2, "call")) == ("1 call", "2 calls")
     assert (count(1, "entry", "entries"), count(0, "entry", "entries")) == ("1 entry", "0 entries")
+
+
+@given(st.lists(st.integers(min_value=0, max_value=2**80), min_size=1))
+def test_costs_in_a_column_keep_every_digit_and_their_points_line_up(nanos: list[int]) -> None:
+    costs = [from_nano(nano) for nano in nanos]
+
+    told = level(costs)
+
+    assert [Fraction(text) * 10**9 for text in told] == nanos
+    assert all(set(text) <= set("0123456789.") for text in told)
+    behind = {len(text.partition(".")[2]) for text in told}
+    assert behind == {max(max(-int(cost.as_tuple().exponent), 0) for cost in costs)}
+
+
+def test_a_column_without_fractions_has_no_points() -> None:
+    assert level([Decimal("1.5E+2"), Decimal(0)]) == ["150", "0"]
+    assert level([]) == []
 
 
 def test_a_plain_page_has_no_ornaments() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -35,6 +35,13 @@ def arguments(values: Mapping[str, Any]) -> str:
 def money(cost: Decimal | None) -> str:
     """A cost with all its digits; a dash where no rates are declared."""
     return "-" if cost is None else format(cost, "f")
+
+
+def level(costs: Sequence[Decimal]) -> list[str]:
+    """Costs with all their digits, and zeros behind them until their points line up."""
+    told = [money(cost).partition(".") for cost in costs]
+    places = max((len(rest) for _, _, rest in told), default=0)
+    return [f"{units}.{rest:0<{places}}" if places else units for units, _, rest in told]
 
 
 def moment(when: datetime | None) -> str:

@@ -1,0 +1,1 @@
+"""`remit spend`: what model calls cost, by the ledger of a store."""
