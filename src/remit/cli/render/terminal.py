@@ -21,7 +21,7 @@ STYLES: dict[Tone, str] = {
     "dim": "dim",
     "strong": "bold",
 }
-_GAP, _FOLDED = 2, 8
+_GAP, _FOLDED = 2, 10
 """Between columns, and the least of one whose texts may be broken."""
 
 
