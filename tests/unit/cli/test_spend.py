@@ -10,11 +10,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+from remit import App
 from remit.cli import main
+from remit.store.payload import Compressed
 from remit.testing.model import Say
-from tests.unit.cli.stored import answered, paused, run_remit, store_in, stored
+from tests.unit.cli.stored import answered, clerk, paused, run_remit, store_in, stored
 
 Captured = pytest.CaptureFixture[str]
 APP = """
@@ -165,6 +168,19 @@ def test_it_only_reads(tmp_path: Path, capsys: Captured) -> None:
     assert "whole sum" in capsys.readouterr().out
 
 
+async def test_it_reads_beside_an_app_at_work_and_needs_no_codec(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    agents = [clerk([Say("x")])]
+    async with App(agents, store=store_in(tmp_path), payload=Compressed()) as app:
+        await app.run("clerk", "x", user="u_1")
+        assert remit(tmp_path, "--by", "user", "--json") == 0
+        (line,) = lines_of(capsys)
+        (spent,) = await app.spend()
+
+    assert (line["by"], line["cost"]) == ({"user": "u_1"}, str(spent.cost))
+
+
 @pytest.mark.parametrize("by_app", [False, True], ids=["store", "app"])
 def test_an_older_schema_is_left_alone_and_the_mend_is_told(
     by_app: bool, tmp_path: Path, capsys: Captured
@@ -186,13 +202,20 @@ def test_an_older_schema_is_left_alone_and_the_mend_is_told(
 
 
 @pytest.mark.slow
-def test_a_server_without_a_store_is_left_without_one(database: str, capsys: Captured) -> None:
+def test_a_server_without_a_store_or_with_an_older_schema_is_left_so(
+    database: str, capsys: Captured
+) -> None:
     assert main(["spend", "--store", database]) == 2
     assert "no store at this address yet" in capsys.readouterr().err
     assert main(["migrate", "--check", database]) == 1
     assert "from schema 0 to" in capsys.readouterr().out
     assert main(["migrate", database]) == 0
     assert main(["spend", "--store", database]) == 0
+    with psycopg.connect(database) as db:
+        db.execute("DELETE FROM remit.migrations WHERE number > 1")
+    assert main(["spend", "--store", database]) == 1
+    assert "`remit migrate`" in capsys.readouterr().err
+    assert main(["migrate", "--check", database]) == 1
 
 
 @pytest.mark.parametrize(
