@@ -17,7 +17,7 @@ from remit.errors import ConfigError, EditRefusedError, RunEndedError, ToolError
 from remit.models.anthropic import AnthropicMessages
 from remit.models.google import GoogleGemini
 from remit.models.openai_chat import OpenAIChat
-from remit.options import Retry
+from remit.models.retry import Retry
 from remit.store.memory import MemoryStore
 from remit.store.protocol import Store
 from remit.testing import (
@@ -166,8 +166,9 @@ async def story(
     store = MemoryStore(clock)
     async with StrictProvider(stage.answer) as provider:
         model = vendor(provider)
-        once = Retry(attempts=1)
-        agent = Agent(name="a", model=model, tools=tools(stage), budget=Budget(turns=4), retry=once)
+        agent = Agent(
+            name="a", model=model, tools=tools(stage), budget=Budget(turns=4), retry=Retry(first=0)
+        )
         for number, episode in enumerate([*episodes, Episode([])]):
             stage.turns = iter(episode.turns)
             await lives(agent, stage, store, clock, (number, episode))
