@@ -234,6 +234,17 @@ async def test_an_answer_of_any_keys_is_given_by_the_final_tool(output: Any) -> 
     assert kinds(provider.requests[1]) == ["message"] * 3
 
 
+async def test_a_list_is_held_to_its_form_inside_of_an_object() -> None:
+    script = [[Think("Easy."), Say('{"answer": [7, 2]}')]]
+    async with serving(script) as provider:
+        model = asking(provider, card=Card(structured=True))
+        agent = Agent(name="a", model=model, output=list[int], budget=Budget(turns=2))
+        result = await agent.run("Rome and Oslo?")
+
+    assert result.output == [7, 2]
+    assert "tools" not in provider.requests[0].body
+
+
 async def test_a_fold_parts_no_reasoning_from_what_it_led_to(
     store: Store, clock: ManualClock
 ) -> None:

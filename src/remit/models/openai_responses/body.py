@@ -54,8 +54,10 @@ def build(request: ModelRequest, *, model: str, maker: str, wishes: Wishes) -> B
 def _format(request: ModelRequest) -> Body | None:
     """The form of the answer, where the server can hold a model to it."""
     output = request.output
-    schema = None if output is None else closed(output.schema, narrow=True)
-    if output is None or schema is None:
+    if output is None:
+        return None
+    schema = output.strict or closed(output.schema, narrow=True)
+    if schema is None:
         return None
     return {"type": "json_schema", "name": output.tool, "schema": schema, "strict": True}
 

@@ -42,8 +42,8 @@ class OpenAIResponses:
     asked for that. `effort` and `summary` are those of its reasoning, in the server's words.
     With `output="schema"` an answer that must have a form is held to it by the server where strict
     mode knows its schema; else, and with "tool", it is asked for by a final tool. None is "schema",
-    and "tool" with a `base_url`. `item_ids=False` is for servers that look for whatever has an id,
-    and find nothing.
+    and "tool" with a `base_url` whose card is not `structured`. `item_ids=False` is for servers
+    that look for whatever has an id, and find nothing.
 
     `timeout` is how many seconds may pass without a piece of the answer; signs of life count for
     nothing. `options` are further fields of the request, like `{"service_tier": "flex"}`.
@@ -113,7 +113,8 @@ class OpenAIResponses:
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of the HTTP request that asks `request`."""
         # A server that does not know of schemas passes over them, and the answer would be any text.
-        output = self.output or ("tool" if self.base_url else "schema")
+        unknown = self.base_url is not None and not self.card.structured
+        output = self.output or ("tool" if unknown else "schema")
         thinking = {"effort": self.effort, "summary": self.summary}
         told = {name: value for name, value in thinking.items() if value is not None}
         wishes = body.Wishes(
