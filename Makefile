@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 LOCK_VENV := .venv-lock
 CODE := $(wildcard src tests benchmarks examples)
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --inline-snapshot=disable
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --inline-snapshot=disable
 COMPILE = $(LOCK_VENV)/bin/uv --no-config pip compile --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet $(LOCK_FLAGS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -15,11 +14,10 @@ from remit.models.anthropic.pieces import Reader
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
-from remit.models.wire.events import Unreadable
 from remit.models.wire.exchange import Exchange
+from remit.models.wire.listening import listen
 from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
 
-_AFTER_FINISH_SECONDS = 10.0
 _OURS = ("cache_control", "max_tokens", "messages", "model", "stream", "system", "tools")
 _PROVIDERS = ("container", "mcp_servers")
 """Fields that have Anthropic run tools of its own."""
@@ -93,13 +91,13 @@ class AnthropicMessages:
         async with asking(client, self.body(request), self.timeout) as source:
             ended = False
             while not ended:
-                chunks, ended = await _listen(source, reader, self.timeout)
+                chunks, ended = await listen(source, reader, self.timeout)
                 for chunk in chunks:
                     yield chunk
             _check_whole(source, reader)
             for chunk in reader.close():
                 yield chunk
-            if reader.ended:
+            if reader.stopped:
                 await source.drain()
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
@@ -110,43 +108,11 @@ class AnthropicMessages:
         return build(request, model=self.model, maker=self.name, wishes=wishes)
 
 
-async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:
-    """Wait until the answer moves on; what came, and whether that was the last of it.
-
-    A server that has said why the model stopped may be silent or gone: the answer is whole.
-    """
-    if source.refusal is not None:
-        return [], True
-    before, taken = reader.moved, list[Chunk]()
-    finished = reader.finish is not None
-    silence = min(seconds, _AFTER_FINISH_SECONDS) if finished else seconds
-    try:
-        async with asyncio.timeout(silence):
-            while reader.moved == before and reader.error is None and not reader.ended:
-                event = await source.next()
-                if event is None:
-                    return taken, True
-                taken += reader.take(event)
-    except Unreadable as error:
-        broken: Exception = ProviderError(
-            status=200, message=f"the answer holds {error}", may_cost=True
-        )
-    except TimeoutError:
-        broken = ConnectionFailedError(reason=f"nothing came for {silence:g} seconds")
-    except ConnectionFailedError as error:
-        broken = error
-    else:
-        return taken, reader.error is not None or reader.ended
-    if finished:
-        return taken, True
-    raise broken
-
-
 def _check_whole(source: Exchange, reader: Reader) -> None:
     """Raise unless the answer came to its end."""
     if source.refusal is not None or reader.error is not None:
         raise failure(source, reader.error)
-    if reader.finish is not None or (reader.ended and reader.moved):
+    if reader.finish is not None or (reader.stopped and reader.moved):
         return
     if source.any and not reader.moved:
         words = "what came is no answer of Anthropic's Messages"

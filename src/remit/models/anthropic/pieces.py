@@ -49,7 +49,7 @@ class Reader:
         """Why the model stopped, in Anthropic's word; None until it says so."""
         self.moved = 0
         """How many events brought something."""
-        self.ended = False
+        self.stopped = False
         """Whether the answer's last event came."""
         self.error: object = None
         """What was reported instead of going on."""
@@ -59,6 +59,11 @@ class Reader:
         self._said = False
         self._refused: object = None
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing that comes now belongs to the answer."""
+        return self.error is not None or self.stopped
+
     def take(self, event: object) -> list[Chunk]:
         """What the next event brings. An error in it is left in `error`."""
         if not isinstance(event, dict):
@@ -66,6 +71,10 @@ class Reader:
         taken = list(self._read(event))
         self.moved += bool(taken)
         return taken
+
+    def refuse(self, reported: object) -> None:
+        """The request was refused; this is what the server reported."""
+        self.error = reported
 
     def close(self) -> Iterator[Chunk]:
         """What can be told once the answer is whole."""
@@ -94,7 +103,7 @@ class Reader:
                 yield from self._report(event)
                 self._finish(_dict(event, "delta"))
             case "message_stop":
-                self.ended = True
+                self.stopped = True
             case "message":
                 yield from self._whole(event)
             case "error":
@@ -111,7 +120,7 @@ class Reader:
                 yield from self._end(self._blocks.pop(index))
         yield from self._report(message)
         self._finish(message)
-        self.ended = True
+        self.stopped = True
 
     def _begin(self, index: int, block: dict[str, Any]) -> Iterator[Chunk]:
         for at, other in self._blocks.items():

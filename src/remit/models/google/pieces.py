@@ -54,6 +54,11 @@ class Reader:
         self._calls = 0
         self._made = 0
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing that comes now belongs to the answer."""
+        return self.error is not None
+
     def take(self, chunk: object) -> list[Chunk]:
         """What the next chunk brings, which may be a list of them. An error in it is left in
         `error`."""
@@ -74,6 +79,10 @@ class Reader:
         if ends or self._stop() != "end":
             return None
         return {"status": self.finish, "message": self._told or "it ended without an answer"}
+
+    def refuse(self, reported: object) -> None:
+        """The request was refused; this is what the server reported."""
+        self.error = reported
 
     def close(self) -> Iterator[Chunk]:
         """What can be told once the answer is whole."""

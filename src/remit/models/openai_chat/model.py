@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -16,12 +15,11 @@ from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.structured import by_schema
 from remit.models.wire.clients import Clients
-from remit.models.wire.events import Unreadable
 from remit.models.wire.exchange import Exchange
 from remit.models.wire.failures import provider_error
+from remit.models.wire.listening import listen
 from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
 
-_AFTER_FINISH_SECONDS = 10.0
 _OURS = ("model", "messages", "stream", "tools", "n")
 _PROVIDERS = ("web_search_options", "plugins")
 """Fields that have a server run tools of its own."""
@@ -89,7 +87,7 @@ class OpenAIChat:
         async with asking(client, asked, self.timeout) as source:
             ended = False
             while not ended:
-                chunks, ended = await _listen(source, reader, self.timeout)
+                chunks, ended = await listen(source, reader, self.timeout)
                 for chunk in held.keep(chunks) if held else chunks:
                     yield chunk
             _check_whole(source, reader)
@@ -111,39 +109,6 @@ class OpenAIChat:
         return build(
             request, model=self.model, maker=self.name, dialect=self.dialect, options=options
         )
-
-
-async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:
-    """Wait until the answer moves on; what came, and whether that was the last of it.
-
-    A server that has said why it stopped may be silent or gone: the answer is whole.
-    """
-    if source.refusal is not None:
-        reader.take({"error": source.refusal.body or "it gave no reason"})
-        return [], True
-    before, taken = reader.moved, list[Chunk]()
-    finished = reader.finish is not None
-    silence = min(seconds, _AFTER_FINISH_SECONDS) if finished else seconds
-    try:
-        async with asyncio.timeout(silence):
-            while reader.moved == before and reader.error is None:
-                chunk = await source.next()
-                if chunk is None:
-                    return taken, True
-                taken += reader.take(chunk)
-    except Unreadable as error:
-        broken: Exception = ProviderError(
-            status=200, message=f"the answer holds {error}", may_cost=True
-        )
-    except TimeoutError:
-        broken = ConnectionFailedError(reason=f"nothing came for {silence:g} seconds")
-    except ConnectionFailedError as error:
-        broken = error
-    else:
-        return taken, reader.error is not None
-    if finished:
-        return taken, True
-    raise broken
 
 
 def _check_whole(source: Exchange, reader: Reader) -> None:

@@ -46,6 +46,11 @@ class Reader:
         self._asked = asked
         self._made = 0
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing that comes now belongs to the answer."""
+        return self.error is not None
+
     def take(self, chunk: object) -> list[Chunk]:
         """What the next chunk brings. An error in it is left in `error`."""
         if not isinstance(chunk, dict):
@@ -53,6 +58,10 @@ class Reader:
         taken = list(self._read(chunk))
         self.moved += bool(taken)
         return taken
+
+    def refuse(self, reported: object) -> None:
+        """The request was refused; this is what the server reported, which may hold a call."""
+        self.take({"error": reported})
 
     def close(self) -> Iterator[Chunk]:
         """What can be told once the answer is whole."""

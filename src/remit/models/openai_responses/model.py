@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -15,9 +14,9 @@ from remit.models.openai_responses.reading import Reader
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
-from remit.models.wire.events import Unreadable
 from remit.models.wire.exchange import Exchange
 from remit.models.wire.failures import provider_error
+from remit.models.wire.listening import listen
 from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
 
 _OURS = ("model", "input", "instructions", "stream", "tools", "tool_choice", "max_output_tokens")
@@ -99,7 +98,7 @@ class OpenAIResponses:
             async with asking(client, asked, self.timeout) as source:
                 ended = False
                 while not ended:
-                    chunks, ended = await _listen(source, reader, self.timeout)
+                    chunks, ended = await listen(source, reader, self.timeout)
                     for chunk in chunks:
                         yield chunk
                 _check_whole(source, reader)
@@ -124,32 +123,6 @@ class OpenAIResponses:
             options={**({"reasoning": told} if told else {}), **self.options},
         )
         return body.build(request, model=self.model, maker=self.name, wishes=wishes)
-
-
-async def _listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:
-    """Wait until the answer moves on; what came, and whether that was the last of it."""
-    if source.refusal is not None:
-        reader.error = source.refusal.body or {"message": "it gave no reason"}
-        return [], True
-    before, taken = reader.moved, list[Chunk]()
-    try:
-        async with asyncio.timeout(seconds):
-            while reader.moved == before and reader.error is None:
-                event = await source.next()
-                if event is None:
-                    return taken, True
-                taken += reader.take(event)
-    except Unreadable as error:
-        broken: Exception = ProviderError(
-            status=200, message=f"the answer holds {error}", may_cost=True
-        )
-    except TimeoutError:
-        broken = ConnectionFailedError(reason=f"nothing came for {seconds:g} seconds")
-    except ConnectionFailedError as error:
-        broken = error
-    else:
-        return taken, reader.error is not None or reader.finish is not None
-    raise broken
 
 
 def _check_whole(source: Exchange, reader: Reader) -> None:

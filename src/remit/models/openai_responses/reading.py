@@ -77,6 +77,11 @@ class Reader:
         self._made = 0
 
     @property
+    def ended(self) -> bool:
+        """Whether nothing that comes now belongs to the answer."""
+        return self.error is not None or self.finish is not None
+
+    @property
     def used(self) -> Usage:
         """What the answer has used: as reported, else an estimate of what went to and fro."""
         if self._usage is not None:
@@ -90,6 +95,10 @@ class Reader:
         taken = list(self._read(event))
         self.moved += bool(taken)
         return taken
+
+    def refuse(self, reported: object) -> None:
+        """The request was refused; this is what the server reported."""
+        self.error = reported
 
     def close(self) -> Iterator[Chunk]:
         """What can be told once the answer is whole."""
