@@ -37,18 +37,17 @@ class Where:
 
 
 @asynccontextmanager
-async def opened(where: Where, *, migrating: bool = True) -> AsyncIterator[tuple[App, Store]]:
+async def opened(where: Where) -> AsyncIterator[tuple[App, Store]]:
     """An App that drives nothing, and its store. Raises ConfigError where there is no store yet:
-    looking at runs never makes a database. Without `migrating` a schema that is older stays so,
-    and StoreError is raised."""
+    looking at runs never makes a database. Raises StoreError where its schema is older, and leaves
+    it so: what else works on it may be older, too."""
     if where.app is None:
         store = address.existing(where.address, SystemClock())
         idle = App(store=store, work=False)
     else:
         idle = await _named(where.app, where.store)
         store = idle.store
-    if not migrating:
-        await _refuse_what_is_older(store)
+    await _refuse_what_is_older(store)
     try:
         async with idle as app:
             yield app, store

@@ -181,9 +181,10 @@ async def test_it_reads_beside_an_app_at_work_and_needs_no_codec(
     assert (line["by"], line["cost"]) == ({"user": "u_1"}, str(spent.cost))
 
 
+@pytest.mark.parametrize("command", [["spend"], ["runs", "list"], ["runs", "show", "run_1"]])
 @pytest.mark.parametrize("by_app", [False, True], ids=["store", "app"])
 def test_an_older_schema_is_left_alone_and_the_mend_is_told(
-    by_app: bool, tmp_path: Path, capsys: Captured
+    by_app: bool, command: list[str], tmp_path: Path, capsys: Captured
 ) -> None:
     answered(tmp_path)
     with closing(sqlite3.connect(tmp_path / "desk.db")) as db:
@@ -191,7 +192,7 @@ def test_an_older_schema_is_left_alone_and_the_mend_is_told(
     before = content(tmp_path)
     where = ["--app", "the_till:app"] if by_app else ["--store", store_in(tmp_path)]
 
-    assert main(["spend", *where]) == 1
+    assert main([*command, *where]) == 1
 
     told = capsys.readouterr()
     assert "bring it up to date with `remit migrate`" in told.err

@@ -16,7 +16,7 @@ async def spend(where: Where, asked: Asked) -> int:
     Raises ConfigError, and StoreError for a store whose schema is older.
     """
     groups, options = asked.groups(), asked.options(SystemClock().wall())
-    async with opened(where, migrating=False) as (app, _):
+    async with opened(where) as (app, _):
         sums = ordered(await app.spend(groups, **options))
     output.show(page(groups, sums), [line(each) for each in sums], json=where.json)
     return status.OK
