@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from remit.agent.state import Decision
 from remit.app import App
-from remit.cli.steps import Step, steps_of
+from remit.cli.steps import Step, inside_of, steps_of
 from remit.flow.view import is_flow, waiting
 from remit.host.readers import facts_of
 from remit.kernel.facts import Answered, AnyFact, Paused
@@ -40,13 +40,15 @@ class Decided:
 @dataclass(frozen=True, slots=True)
 class Sight:
     """A run, the decisions about its calls by call id, and what it waits for; it `listens` where
-    a message brings it on. A workflow's has steps."""
+    a message brings it on. A workflow's has steps. `inside` are the agents that worked in calls of
+    agents, by the calls' ids."""
 
     run: Run
     decided: Mapping[str, Decided]
     is_flow: bool = False
     steps: Sequence[Step] = ()
     listens: bool = False
+    inside: Mapping[str, Step] = field(default_factory=dict)
 
     @property
     def waiting(self) -> tuple[Pending, ...]:
@@ -62,7 +64,8 @@ class Sight:
     @property
     def results(self) -> Mapping[str, ToolMessage]:
         """Results by call id."""
-        inner = [message for step in self.steps for message in step.messages]
+        steps = [*self.steps, *self.inside.values()]
+        inner = [message for step in steps for message in step.messages]
         return {
             message.call_id: message
             for message in [*self.run.messages, *inner]
@@ -97,6 +100,7 @@ async def look(app: App, store: Store, run: str) -> Sight:
         is_flow=flows,
         steps=steps_of(run, recorded) if flows else (),
         listens=found.status == "paused" and isinstance(last, Paused) and last.listens,
+        inside=inside_of(run, recorded),
     )
 
 

@@ -1,4 +1,5 @@
-"""What a workflow's run has done: its steps, and the agents that worked in it with their turns."""
+"""What was done inside a run: a workflow's steps, and the agents that worked there, with their
+turns."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from remit.agent.state import derive
+from remit.agent.state import AgentState, derive
 from remit.flow.view import Facts
 from remit.kernel.facts import Stepped
 from remit.kernel.nested import Task, own_facts
@@ -15,6 +16,7 @@ from remit.values.messages import Message
 from remit.values.results import Turn
 
 _AGENT = re.compile(r"((?:gather:\d+/\d+/)*agent:\d+)/")
+_INSIDE = re.compile(r"(?P<outer>.*)turn:(?P<turn>\d+)/call:(?P<call>\d+)/agent/asked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,23 @@ def steps_of(run: str, facts: Facts) -> list[Step]:
         else:
             found[fact.name] = Step(name=fact.name, took=fact.took, error=fact.error)
     return [step or _agents(run, name, facts) for name, step in found.items()]
+
+
+def inside_of(run: str, facts: Facts) -> dict[str, Step]:
+    """The agents that worked in calls of other agents, at whatever depth, by the calls' ids."""
+    states: dict[str, AgentState] = {}
+    found: dict[str, Step] = {}
+    for _, fact in facts:
+        place = _INSIDE.fullmatch(fact.name) if isinstance(fact, Stepped) else None
+        if place is None:
+            continue
+        outer, turn, number = place["outer"], int(place["turn"]), int(place["call"])
+        if outer not in states:
+            own = own_facts(facts, outer) if outer else facts
+            states[outer] = derive(run, own, outer)
+        call = states[outer].turns[turn].calls[number]
+        found[call.id] = _agents(run, f"{outer}turn:{turn}/call:{number}/agent", facts)
+    return found
 
 
 def _agents(run: str, name: str, facts: Facts) -> Step:

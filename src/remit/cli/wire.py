@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from remit.cli.sight import Decided, Sight
+from remit.cli.sight import Sight
 from remit.cli.steps import Step
 from remit.values.content import Call
 from remit.values.identity import Caller
-from remit.values.messages import ToolMessage
 from remit.values.results import Pending, Question, Run, Turn
 from remit.values.usage import Usage
 
@@ -34,7 +32,6 @@ def listed(run: Run) -> dict[str, Any]:
 def whole(sight: Sight, next_lines: list[str]) -> dict[str, Any]:
     """A run with everything that is known of it."""
     run = sight.run
-    results = sight.results
     return {
         **listed(run),
         "finish": run.finish,
@@ -43,9 +40,9 @@ def whole(sight: Sight, next_lines: list[str]) -> dict[str, Any]:
         "by": _caller(run.by),
         "text": run.text,
         "usage": usage(run.usage),
-        "turns": [_turn(turn, sight.decided, results) for turn in run.turns],
+        "turns": [_turn(turn, sight) for turn in run.turns],
         "workflow": run.agent if sight.is_flow else None,
-        "steps": [_step(step, sight.decided, results) for step in sight.steps],
+        "steps": [_step(step, sight) for step in sight.steps],
         "listens": sight.listens,
         "pending": [pending(one) for one in sight.waiting],
         "questions": [question(one) for one in sight.questions],
@@ -63,6 +60,7 @@ def pending(one: Pending) -> dict[str, Any]:
         "why": one.why,
         "digest": one.digest,
         "doubt": one.doubt,
+        "within": list(one.within),
     }
 
 
@@ -85,20 +83,20 @@ def usage(used: Usage) -> dict[str, Any]:
     }
 
 
-def _turn(
-    turn: Turn, decided: Mapping[str, Decided], results: Mapping[str, ToolMessage]
-) -> dict[str, Any]:
+def _turn(turn: Turn, sight: Sight) -> dict[str, Any]:
     return {
         "number": turn.number,
         "model": turn.model,
         "usage": usage(turn.usage),
         "usage_id": turn.usage_id,
         "text": turn.text,
-        "calls": [_call(call, decided.get(call.id), results.get(call.id)) for call in turn.calls],
+        "calls": [_call(call, sight) for call in turn.calls],
     }
 
 
-def _call(call: Call, decision: Decided | None, result: ToolMessage | None) -> dict[str, Any]:
+def _call(call: Call, sight: Sight) -> dict[str, Any]:
+    decision, result = sight.decided.get(call.id), sight.results.get(call.id)
+    inside = sight.inside.get(call.id)
     return {
         "id": call.id,
         "name": call.name,
@@ -113,18 +111,18 @@ def _call(call: Call, decision: Decided | None, result: ToolMessage | None) -> d
             "by": _caller(decision.by),
             "at": decision.at,
         },
+        "agent": None if inside is None else inside.agent,
+        "turns": [] if inside is None else [_turn(turn, sight) for turn in inside.turns],
     }
 
 
-def _step(
-    step: Step, decided: Mapping[str, Decided], results: Mapping[str, ToolMessage]
-) -> dict[str, Any]:
+def _step(step: Step, sight: Sight) -> dict[str, Any]:
     return {
         "name": step.name,
         "took": step.took,
         "error": step.error,
         "agent": step.agent,
-        "turns": [_turn(turn, decided, results) for turn in step.turns],
+        "turns": [_turn(turn, sight) for turn in step.turns],
     }
 
 

@@ -90,7 +90,8 @@ def waiting(one: Pending) -> list[Block]:
 
 def waiting_line(one: Pending) -> str:
     """A waiting call on one line."""
-    return f"{one.id}  {one_line(one.tool)}({arguments(one.arguments)})"
+    within = f"  in {' in '.join(map(one_line, reversed(one.within)))}" if one.within else ""
+    return f"{one.id}  {one_line(one.tool)}({arguments(one.arguments)}){within}"
 
 
 def next_lines(sight: Sight, where: Where) -> list[str]:
@@ -172,6 +173,11 @@ def _step(step: Step, sight: Sight) -> Iterator[Block]:
     yield Line(f"{one_line(step.name)}{agent}  {step.took} ms", "strong", indent=1)
     if step.error is not None:
         yield Line(f"failed: {shown(step.error)}", "bad", indent=2)
+    yield from _turns(step, sight)
+
+
+def _turns(step: Step, sight: Sight) -> Iterator[Line]:
+    """The turns of an agent inside, two steps to the right of what it worked in."""
     for turn in step.turns:
         yield Line(_turn_title(turn), indent=2)
         for line in _turn(turn, sight):
@@ -190,6 +196,9 @@ def _call(call: Call, sight: Sight) -> Iterator[Line]:
         yield Line(
             f"{told} by {who(decision.by)} at {moment(decision.at)}{reason}", "waiting", indent=2
         )
+    inside = sight.inside.get(call.id)
+    if inside is not None:
+        yield from _turns(inside, sight)
     result = sight.results.get(call.id)
     if result is None:
         yield Line("no result yet", "dim", indent=2)
