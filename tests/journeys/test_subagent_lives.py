@@ -40,6 +40,7 @@ from tests.journeys.clerk import (
     check_request,
     dies,
     ended,
+    ended_past,
     facts,
     paused,
     results,
@@ -298,6 +299,19 @@ async def test_another_version_of_an_agent_does_not_go_on_in_a_call(
         while (found := await app.get(run.id)).blocked_reason is None:
             await settle()
     assert "scout@1 is to go on in scout, and here is scout@2" in found.blocked_reason
+
+
+async def test_an_agent_that_was_renamed_goes_on(store: Store, clock: ManualClock) -> None:
+    inner = scout([Call("pay_out", amount=1)], Desk().tools())
+    async with app_of(chief([Call("scout", task="x")], inner), store, clock) as app:
+        run = await paused(app, agent="chief")
+    desk = Desk()
+    renamed = scout([Say("paid")], desk.tools(), name="ranger", aliases=["scout"])
+    tool = renamed.as_tool(description="Works.", name="scout")
+    async with app_of(chief([Say("so")], tool), store, clock) as app:
+        await app.decide(run.id, approve=[run.pending[0].id], by=STAFF)
+        assert (await ended_past(app, run.id)).text == "so"
+    assert desk.ran == [("pay_out", 1)]
 
 
 async def test_events_tell_the_whole_of_an_agent_inside(store: Store, clock: ManualClock) -> None:

@@ -63,7 +63,7 @@ class Delegates:
         run, path = self._caller.run, name + INSIDE
         program = self._programs[call.name]
         asked = await run.step(path + ASKED, partial(_task, program, tool, checked), Task)
-        if asked.program != program.key:
+        if not _is_of(tool.agent, asked.program):
             raise Unfit(f"{asked.program} is to go on in {call.name}, and here is {program.key}")
         inner = nested(run, path, _shown(run, call, asked.program))
         state = AgentState(inner.id, inner.path)
@@ -93,6 +93,13 @@ class Delegates:
             if end is None or (end.error is None and end.finish != "seconds"):
                 raise
             return end
+
+
+def _is_of(agent: Any, program: str) -> bool:
+    """Whether what was recorded as `program` goes on with the agent, by this name of its or an
+    earlier one."""
+    name, _, version = program.partition("@")
+    return version == agent.version and name in (agent.name, *agent.aliases)
 
 
 def _end(inner: ActiveRun) -> Outcome | None:

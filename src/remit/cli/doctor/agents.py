@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from remit.agent.agent import Agent
+from remit.agent.inside import agents_of
 from remit.agent.routing.models import card_of, name_of
 from remit.cli.doctor.finding import Finding
 from remit.models.anthropic import AnthropicMessages
@@ -31,17 +32,25 @@ _PACKAGES: tuple[tuple[type, str, str], ...] = (
 
 
 def agents(found: Iterable[Agent[Any, Any]], installed: Callable[[str], bool]) -> Iterator[Finding]:
-    """All that is wrong with agents that can be made."""
+    """All that is wrong with agents that can be made, and with those that work inside them."""
+    told: set[Finding] = set()
     for agent in found:
-        yield from rates(agent)
-        yield from model(agent, installed)
+        is_bound = agent.budget.cost is not None
+        for each in (agent, *agents_of(agent.tools)):
+            findings = [*rates(each, is_bound=is_bound), *model(each, installed)]
+            for finding in findings:
+                if finding not in told:
+                    told.add(finding)
+                    yield finding
 
 
-def rates(agent: Agent[Any, Any]) -> Iterator[Finding]:
-    """A cost budget that counts cached tokens at a rate nobody declared."""
+def rates(agent: Agent[Any, Any], *, is_bound: bool = False) -> Iterator[Finding]:
+    """A cost budget, its own or with `is_bound` that of the agent around it, that counts cached
+    tokens at a rate nobody declared."""
     for model in agent.models:
         pricing = card_of(model, agent.catalogue).pricing
-        if agent.budget.cost is None or pricing is None or pricing.free:
+        bound = is_bound or agent.budget.cost is not None
+        if not bound or pricing is None or pricing.free:
             continue
         missing = list(_undeclared(pricing))
         if not missing:
@@ -49,8 +58,8 @@ def rates(agent: Agent[Any, Any]) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "cache-rates-missing",
-            f"agent {agent.name} has a cost budget, and its model {name_of(model)} no rate for"
-            f" {' and '.join(missing)} tokens: they are counted at the plain input rate",
+            f"agent {agent.name} is bound by a cost budget, and its model {name_of(model)} has no"
+            f" rate for {' and '.join(missing)} tokens: they are counted at the plain input rate",
             "declare what the provider charges, if it is another rate: Pricing(input=…, output=…,"
             " cached_input=…, cache_write=…)",
         )

@@ -97,3 +97,22 @@ def test_a_model_without_an_adapter_is_found() -> None:
     ((level, name, _),) = found(desk)
 
     assert (level, name) == ("error", "app-broken")
+
+
+def test_agents_inside_are_looked_at_and_each_is_told_of_once() -> None:
+    rates = Card(pricing=Pricing(input=3, output=15))
+    inner: Agent[Any, Any] = Agent(
+        name="scout",
+        model="openai:gpt-5.1",
+        budget=Budget(turns=1),
+        catalogue=Catalogue({"openai:gpt-5.1": rates}),
+    )
+    tools = [inner.as_tool(description="Works.", name=name) for name in ("one", "two")]
+    whole = Pricing(input=1, output=1, cached_input=1, cache_write=1)
+    free = ScriptedModel([], card=Card(pricing=whole))
+    desk: Agent[Any, Any] = Agent(name="desk", model=free, tools=tools, budget=Budget(cost="1.00"))
+
+    assert [(level, name) for level, name, _ in found(desk, missing="openai")] == [
+        ("warning", "cache-rates-missing"),
+        ("error", "package-missing"),
+    ]
