@@ -10,13 +10,13 @@ import pytest
 from remit.testing.clock import ManualClock
 from remit.testing.store_contract import Handles, StoreContract, StoreFixtures
 from remit.testing.store_contract.order.laws import OrderLaws
-from tests.fixtures_store import KINDS, Kind
+from tests.fixtures_store import KINDS, Kind, slowly
 
 
 class OnEachStore(StoreFixtures):
     """Gives each of the stores."""
 
-    @pytest.fixture(params=KINDS)
+    @pytest.fixture(params=[KINDS[0], *(slowly(kind) for kind in KINDS[1:])])
     def handles(
         self, request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
     ) -> Iterator[Handles]:

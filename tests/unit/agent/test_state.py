@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,7 @@ def test_what_is_closed_says_so_and_nothing_else_does(facts: list[AnyFact]) -> N
     assert len(state.closed) == len(results) - len(recorded)
 
 
+@pytest.mark.slow
 @given(journals())
 def test_usage_is_the_sum_of_its_turns(facts: list[AnyFact]) -> None:
     state = derive(RUN, numbered(facts))
@@ -114,6 +116,7 @@ def events_of(facts: Sequence[AnyFact]) -> list[Any]:
     return [event for seq, fact in numbered(facts) for event in projector.advance(seq, fact)]
 
 
+@pytest.mark.slow
 @given(journals())
 def test_events_are_the_same_live_and_read_from_a_store_and_numbered_without_a_gap(
     facts: list[AnyFact],
@@ -128,6 +131,7 @@ def test_events_are_the_same_live_and_read_from_a_store_and_numbered_without_a_g
         assert indices == list(range(len(indices)))
 
 
+@pytest.mark.slow
 @given(journals(ended=True))
 def test_events_end_with_the_only_done(facts: list[AnyFact]) -> None:
     kinds = [event.kind for event in events_of(facts)]

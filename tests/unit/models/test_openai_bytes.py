@@ -18,6 +18,8 @@ from remit.values.errors import ConnectionFailedError, ProviderError
 from tests.loopback import Reply, delta, events
 from tests.unit.models.asking import answer_to
 
+pytestmark = pytest.mark.slow
+
 TEXT = "你好👩‍🚀 a\u2028b\u0085c\x1cd"
 CALL = {"index": 0, "id": "t1", "type": "function"}
 PIECES = ['{"q":"n', 'é"}']

@@ -23,6 +23,8 @@ from remit.values.usage import Usage
 from tests.loopback import Reply, loopback
 from tests.unit.models.asking import KEY, asked, assembled
 
+pytestmark = pytest.mark.slow
+
 WIRE = Path(__file__).parents[4] / "shared" / "wire"
 CHAT = "/chat/completions"
 FRAMING = {"transfer-encoding", "connection", "content-length", "content-encoding"}

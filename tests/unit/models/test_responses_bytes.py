@@ -28,6 +28,8 @@ from tests.unit.models.responses import (
     thought,
 )
 
+pytestmark = pytest.mark.slow
+
 TEXT = "你好👩‍🚀 a\u2028b\u0085c\x1cd"
 THOUGHT = thought(text="né")
 ASKED = '{"q":"né"}'

@@ -30,6 +30,8 @@ from tests.unit.models.test_openai_recordings import (
     reply_of,
 )
 
+pytestmark = pytest.mark.slow
+
 WIRE = Path(__file__).parents[4] / "shared" / "wire"
 PATH = "/responses"
 

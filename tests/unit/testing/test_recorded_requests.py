@@ -17,6 +17,8 @@ from remit.testing.provider.openai_rules import refused_by_openai
 from remit.testing.provider.refusal import first
 from remit.testing.provider.responses_rules import RULES as RESPONSES
 
+pytestmark = pytest.mark.slow
+
 WIRE = Path(__file__).parents[4] / "shared" / "wire"
 OWN = {
     "test_mistral__test_mistral_history_uses_prompt_cache": "messages[2].prefix",

@@ -58,6 +58,7 @@ def leads(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+@pytest.mark.slow
 @given(
     value=st.dictionaries(st.text("abcd", max_size=3), PLAIN, max_size=4), size=st.integers(1, 9)
 )
@@ -66,6 +67,7 @@ def test_what_is_known_leads_to_the_answer(value: Any, size: int) -> None:
         assert leads(known, value)
 
 
+@pytest.mark.slow
 @given(value=PLAIN, size=st.integers(1, 9))
 def test_the_text_comes_whole_and_in_order(value: Any, size: int) -> None:
     text = json.dumps(value, indent=size % 3 or None)

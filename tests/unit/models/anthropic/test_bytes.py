@@ -28,6 +28,8 @@ from tests.unit.models.anthropic.asking import (
 )
 from tests.unit.models.asking import usage_of
 
+pytestmark = pytest.mark.slow
+
 TEXT = "你好👩‍🚀 a\u2028b\u0085c\x1cd"
 EVENTS = [
     begun(input_tokens=9, output_tokens=1),

@@ -24,6 +24,8 @@ from tests.loopback import Reply, loopback
 from tests.unit.models.anthropic.asking import assembled, model
 from tests.unit.models.asking import usage_of
 
+pytestmark = pytest.mark.slow
+
 WIRE = Path(__file__).parents[5] / "shared" / "wire"
 MESSAGES = "/v1/messages?beta=true"
 FRAMING = {"transfer-encoding", "connection", "content-length", "content-encoding"}

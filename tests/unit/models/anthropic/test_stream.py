@@ -28,6 +28,8 @@ from tests.unit.models.anthropic.asking import (
 )
 from tests.unit.models.asking import usage_of
 
+pytestmark = pytest.mark.slow
+
 
 async def answer(*events: Event, reason: str | None = "end_turn") -> Assembly:
     return await answer_to(streamed(begun(), *events, *finished(reason)))

@@ -30,6 +30,8 @@ from tests.unit.models.gemini.asking import (
     used,
 )
 
+pytestmark = pytest.mark.slow
+
 TEXT = '你好👩‍🚀 a\u2028b\u0085c\x1cd {["]}\\'
 CHUNKS: list[Any] = [
     chunk(text("né", thought=True)),

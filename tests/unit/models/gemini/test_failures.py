@@ -26,6 +26,8 @@ from tests.unit.models.gemini.asking import (
     text,
 )
 
+pytestmark = pytest.mark.slow
+
 BUSY: dict[str, Any] = {
     "error": {
         "code": 429,

@@ -26,6 +26,8 @@ from tests.loopback import Reply, loopback
 from tests.unit.models.gemini.asking import assembled, events, model
 from tests.unit.models.test_openai_recordings import reply_of
 
+pytestmark = pytest.mark.slow
+
 WIRE = Path(__file__).parents[5] / "shared" / "wire"
 NAME = "google:gemini-test"
 METHODS = (":generateContent", ":streamGenerateContent?alt=sse")

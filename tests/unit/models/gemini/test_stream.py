@@ -26,6 +26,8 @@ from tests.unit.models.gemini.asking import (
     used,
 )
 
+pytestmark = pytest.mark.slow
+
 
 async def test_text_streams_in_its_pieces() -> None:
     reply = stream(chunk(text("Hel")), chunk(text("lo")), chunk(text(""), finish="STOP"))
