@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from remit.agent.state import AgentInput
-from remit.kernel.facts import Answered, AnyFact, Asked, Finished, Stepped, decode
+from remit.kernel.facts import Answered, AnyFact, Asked, Finished, Paused, Stepped, decode
 from remit.store.records import (
     CANCEL,
     Append,
@@ -22,7 +22,7 @@ from remit.store.records import (
     Stopped,
 )
 from remit.values import codec
-from remit.values.results import ENDED, Status
+from remit.values.results import ENDED, Pending, Status
 
 
 @dataclass
@@ -59,7 +59,7 @@ class History:
         """The ended runs of each thread, in order."""
         self.machines: dict[str, str] = {}
         """The machine of each worker."""
-        self.winners: dict[str, str] = {}
+        self.winners: Counter[str] = Counter()
         self.broken: list[str] = []
         self.log: list[str] = []
 
@@ -116,10 +116,15 @@ class History:
         return mine and token in (None, told.token)
 
     def won(self, run: str, calls: list[str], who: str) -> None:
-        """Somebody was told that their decision on these calls is the one that counts."""
+        """Somebody was told that their decision on these calls is the one that counts. A call in
+        doubt is asked about each time that its process died."""
+        pauses = [fact for fact in self.runs[run].facts if isinstance(fact, Paused)]
+        asks = [ask for pause in pauses for ask in pause.asks]
         for call in calls:
-            self.require(call not in self.winners, "one decider wins a call", run, call, who)
-            self.winners[call] = who
+            keys = {ask.key for ask in asks if codec.convert(ask.question, Pending).id == call}
+            self.winners[call] += 1
+            fits = self.winners[call] <= len(keys)
+            self.require(fits, "one decider wins a call", run, call, who)
 
     def _create(self, who: str, args: tuple[Any, ...], outcome: Created | Busy) -> None:
         new: NewRun = args[0]

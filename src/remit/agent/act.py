@@ -16,13 +16,14 @@ from remit.agent.hooks import Hooked
 from remit.agent.hooks.hooks import CHOICES
 from remit.agent.inside import AgentTool, Delegates, Time
 from remit.agent.plan import Deps, Plan
-from remit.agent.recorded.unmade import not_run
-from remit.agent.state import AgentState, Decision
+from remit.agent.recorded.unmade import cut_off, not_run
+from remit.agent.state import INSIDE, AgentState, Decision
 from remit.agent.telling import telling
 from remit.agent.toolbox import groups
-from remit.kernel.facts import Ask, Started
+from remit.kernel.facts import Ask, Started, Stepped
 from remit.kernel.interrupt import Unfit
 from remit.kernel.lease import Leaving
+from remit.kernel.nested import ASKED
 from remit.kernel.run import ActiveRun
 from remit.tools.abandoned import Abandoned
 from remit.tools.approval import asks, digest
@@ -76,6 +77,9 @@ class Actor:
         self._deps = deps
         self.hooked = hooked
         self._delegates = delegates
+        self._lets_work = delegates is not None or any(
+            INSIDE in fact.name for _, fact in run.facts if isinstance(fact, Stepped)
+        )
         self._exclusive = {name for name, tool in plan.tools.items() if tool.exclusive}
         self._news = asyncio.Event()
         self._tools = plan.tools
@@ -138,7 +142,7 @@ class Actor:
 
     async def _call(self, turn: int, number: int, call: Call, ordinal: int) -> Sequence[Ask]:
         name = step_name(turn, number)
-        if self._delegates is not None and self._delegates.has_begun(name):
+        if self._lets_work and self._run.recorded(name + INSIDE + ASKED) is not None:
             return await self._let_work(name, call, None)
         gate = await self._doubt(name, turn, call) or await self._gate(name, turn, call, ordinal)
         if type(gate) is Ready and self._plan.hooks.before_tool is not None:
@@ -195,6 +199,9 @@ class Actor:
             return not_run(call, f"the run may make {limit} tool calls")
         if tool is None:
             return self._unknown(call)
+        if turn < 0 and isinstance(tool, AgentTool):
+            # How far it came is in no history, and what it did again would have other keys.
+            return cut_off(call, "an agent may have worked in it, in another run")
         if call.malformed is not None:
             return _error(call, "The arguments are not a JSON object. Send them as one.")
         try:

@@ -188,7 +188,8 @@ class _Drive:
         run."""
         failures = self.state.failures
         if failures.calls and failures.calls[-1].ends:
-            raise self.route.raised or failures.calls[-1].error
+            self.state.raised = self.state.raised or failures.calls[-1].error
+            raise self.state.raised
         await self.route.rest()
         name = failures.successor
         if name == self.successor:
@@ -206,10 +207,14 @@ class _Drive:
         assert time.limit is not None
         try:
             async with time.limit:
-                return await work(time)
+                found = await work(time)
         except TimeoutError:
             if not time.limit.expired():
                 raise
+        else:
+            # An answer that was cut short by it is recorded, and ends the run all the same.
+            if not time.limit.expired():
+                return found
         raise _TimeIsUp
 
     def bound(self, move: Think | Act | End, above: Caller | None) -> Think | Act | End:

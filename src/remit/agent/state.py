@@ -75,6 +75,8 @@ class AgentState:
     """What the model is to be told of in its next turn."""
     closing: tuple[int, Finish] | None = None
     """The turn that is the last, and the bound that another would meet."""
+    raised: Exception | None = None
+    """What a failed model call raised in this process, where it ends the run."""
     preparation: tuple[int, Prepared] | None = None
     """The newest turn that was prepared, and how."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypedDict, get_args
 
 from remit.app.house import House
 from remit.store.money import LedgerQuery, LedgerSum
 from remit.values.clock import Clock
+from remit.values.content import well_formed
 from remit.values.errors import ConfigError, UserIdError
 from remit.values.exact import from_nano
 from remit.values.identity import is_id
@@ -45,33 +46,26 @@ class Spending:
     since: datetime | None = None
     until: datetime | None = None
 
+    groups: tuple[str, ...] = field(init=False)
+    """The names of the groups, in order."""
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", _groups(self.by))
         for kind in ("user", "tenant"):
             value = getattr(self, kind)
             if value is not None and not is_id(value):
                 raise UserIdError(kind=kind, value=value)
         for kind in ("run", "agent"):
             value = getattr(self, kind)
-            if value is not None and not isinstance(value, str):
+            if value is not None and (not isinstance(value, str) or well_formed(value) != value):
                 raise ConfigError(f"{kind}= takes a text, not {value!r:.80}")
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The names of the groups, in order. Raises ConfigError."""
-        by: object = self.by
-        groups = (by,) if isinstance(by, str) else by
-        if not isinstance(groups, Iterable):
-            raise ConfigError(f"by= takes names of groups, not {by!r:.80}")
-        found = tuple(groups)
-        for group in found:
-            if group not in _GROUPS:
-                raise ConfigError(f"by= takes any of {', '.join(_GROUPS)}, not {group!r:.80}")
-        if len(set(found)) < len(found):
-            raise ConfigError(f"by= names a group twice: {', '.join(map(str, found))}")
-        return tuple(map(str, found))
+        for kind in ("since", "until"):
+            value = getattr(self, kind)
+            if value is not None:
+                microseconds(value, kind)
 
     def query(self) -> LedgerQuery:
-        """What the store is asked. Raises ConfigError."""
+        """What the store is asked."""
         return LedgerQuery(
             by=tuple("program" if group == "agent" else group for group in self.groups),
             user=self.user,
@@ -90,6 +84,19 @@ class Spending:
             estimated=from_nano(found.estimated),
             calls=found.calls,
         )
+
+
+def _groups(by: object) -> tuple[str, ...]:
+    groups = (by,) if isinstance(by, str) else by
+    if not isinstance(groups, Iterable):
+        raise ConfigError(f"by= takes names of groups, not {by!r:.80}")
+    found = tuple(groups)
+    for group in found:
+        if group not in _GROUPS:
+            raise ConfigError(f"by= takes any of {', '.join(_GROUPS)}, not {group!r:.80}")
+    if len(set(found)) < len(found):
+        raise ConfigError(f"by= names a group twice: {', '.join(map(str, found))}")
+    return tuple(map(str, found))
 
 
 async def spend(house: House, spending: Spending) -> list[Spent]:

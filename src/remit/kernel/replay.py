@@ -100,6 +100,9 @@ class _Replay:
             except Changed as changed:
                 return self._earliest(changed.difference)
             except _Again:
+                # What is revealed by now is known to the next life, which need not ask for it.
+                known = [fact for _, fact in self._facts[: self._next]]
+                self._asked |= {fact.name for fact in known if isinstance(fact, Stepped)}
                 continue
             if isinstance(found, Difference):
                 return self._earliest(found)

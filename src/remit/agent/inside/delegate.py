@@ -48,10 +48,6 @@ class Delegates:
         self._programs = programs
         self._caller = caller
 
-    def has_begun(self, name: str) -> bool:
-        """Whether an agent works, or has worked, in the call with the step `name`."""
-        return self._caller.run.recorded(name + INSIDE + ASKED) is not None
-
     async def work(
         self, name: str, call: Call, tool: AgentTool, checked: Any, time: Time
     ) -> ToolMessage | Sequence[Ask]:
@@ -83,6 +79,9 @@ class Delegates:
         try:
             return await program.follow(inner, state, replace(self._caller, time=time))
         except (ProviderError, ConnectionFailedError) as error:
+            if error is not state.raised:
+                # A hook's, or of what the app lends: it ends the run, as it would anywhere.
+                raise
             return Outcome(status="failed", error=told_error(error))
         except (RecordEnds, Unfit):
             # In a replay: what an error or the end of its time cut short would have gone on.

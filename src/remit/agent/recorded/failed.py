@@ -34,6 +34,7 @@ class Failed(
     code: str | None = None
     request_id: str | None = None
     retry_after: float | None = None
+    may_cost: bool = False
     purpose: Literal["turn", "brief"] = "turn"
 
     @property
@@ -48,13 +49,14 @@ class Failed(
     def error(self) -> ProviderError | ConnectionFailedError:
         """What was raised."""
         if not self.reached:
-            return ConnectionFailedError(reason=self.message)
+            return ConnectionFailedError(reason=self.message, may_cost=self.may_cost)
         return ProviderError(
             status=self.status,
             code=self.code,
             request_id=self.request_id,
             retry_after=self.retry_after,
             message=self.message,
+            may_cost=self.may_cost,
         )
 
 
@@ -78,11 +80,12 @@ class Failures:
 def error_fields(error: ProviderError | ConnectionFailedError) -> dict[str, object]:
     """The fields of a `Failed` that tell of `error`."""
     if isinstance(error, ConnectionFailedError):
-        return {"reached": False, "message": error.reason}
+        return {"reached": False, "message": error.reason, "may_cost": error.may_cost}
     return {
         "message": error.message,
         "status": error.status,
         "code": error.code,
         "request_id": error.request_id,
         "retry_after": error.retry_after,
+        "may_cost": error.may_cost,
     }

@@ -48,8 +48,6 @@ class Route:
         self.state = state
         self.is_off = not plan.model.card.enabled
         """Whether the model's card says that nobody asks it."""
-        self.raised: Exception | None = None
-        """What ended the run here."""
         self._plan, self._run = plan, run
         self._least, self._purpose = least, purpose
 
@@ -118,9 +116,9 @@ class Route:
             case Switch(model=name):
                 return Failed(**told, next=name)
             case Stop():
+                self.state.raised = error
                 if usage is None:
                     raise error
-                self.raised = error
                 return Failed(**told, ends=True)
             case _:
                 assert_never(move)
