@@ -77,9 +77,9 @@ async def test_runs_have_ids_of_their_own() -> None:
     assert (await agent.run("x")).run_id != (await agent.run("x")).run_id
 
 
-@pytest.mark.parametrize("stop", ["end", "calls", "length", "refusal"])
+@pytest.mark.parametrize("stop", ["end", "calls", "length"])
 async def test_calls_decide_whether_a_turn_is_the_last(stop: Stop) -> None:
-    """Whatever reason the provider gives for its stop."""
+    """Whatever reason the provider gives for its stop, but for a refusal."""
     desk = Desk()
     calls = [Call("look", number=number) for number in range(3)]
     script: list[Item] = [Answer(Say("Let me see …"), *calls, stop=stop), Say("done")]
@@ -93,6 +93,14 @@ async def test_an_answer_that_the_model_cut_or_refused_is_none(stop: Stop) -> No
     result = await clerk([Answer(Say("I can"), stop=stop)]).run("x")
     assert (result.finish, result.text, result.output) == (stop, "I can", None)
     assert len(result.turns) == 1
+
+
+async def test_no_call_of_a_refused_answer_runs() -> None:
+    desk = Desk()
+    refused = Answer(Say("I will"), Call("look", number=1), stop="refusal")
+    result = await clerk([refused], desk.tools()).run("x")
+    assert (result.finish, result.text, desk.ran) == ("refusal", "I will", [])
+    assert result.turns[0].calls == ()
 
 
 async def test_a_model_that_paused_goes_on_when_it_is_asked_again() -> None:

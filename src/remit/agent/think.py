@@ -217,8 +217,8 @@ async def _ask(
         told.say(told.watched.rest())
     whole = not (cut or late)
     parts, malformed, misfit = read(told.watched, assembly, terms, request.tool_choice, whole=whole)
-    if late:
-        # Nobody is left to run them.
+    if late or assembly.stop == "refusal":
+        # Nobody is left to run them: both are the end.
         parts = [part for part in parts if not isinstance(part, RawCall)]
     return ModelAnswer(
         message=AssistantMessage(_content(run, told.turn, parts, model.name), model.name),
