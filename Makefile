@@ -15,6 +15,9 @@ COMPILE = $(LOCK_VENV)/bin/uv --no-config pip compile --universal --python-versi
 	--custom-compile-command "make lock" --quiet $(LOCK_FLAGS)
 USABLE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 
+# Compiled modules are kept: hundreds of the tests' processes start with them.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast chaos bench check format lint types floors snippets fix lock clean
 

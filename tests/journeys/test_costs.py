@@ -84,6 +84,7 @@ async def test_a_stored_run_leaves_nothing_for_the_garbage_collector(store: Stor
     assert not found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", [None, list[streaming.Row]])
 async def test_a_reader_that_has_stopped_holds_little(output: Any) -> None:
     """However long the answer is: 18,000 pieces, and where it is of a type, what can be read of

@@ -27,6 +27,8 @@ from tests.journeys.desk import World, desk
 from tests.loopback import loopback
 from tests.unit.models.gemini.asking import KEY, base_url, call, chunk, stream, text, used
 
+pytestmark = pytest.mark.slow
+
 GRANT = {"payments:write"}
 STAFF = Caller(user="staff_1")
 

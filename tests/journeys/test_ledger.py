@@ -83,6 +83,7 @@ async def test_every_sum_of_the_ledger_is_that_of_the_runs(
         assert await total(app, user="nobody") == (Decimal(0), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_the_ledger_is_whole_wherever_a_process_died(
     store: Store, clock: ManualClock, when: Literal["before", "after"]

@@ -37,6 +37,8 @@ from remit.values.events import ReasoningEvent
 from remit.values.usage import Usage
 from tests.journeys.desk import World, desk
 
+pytestmark = pytest.mark.slow
+
 STAFF = Caller(user="staff_1")
 GRANT = {"payments:write"}
 

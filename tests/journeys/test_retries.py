@@ -369,6 +369,7 @@ async def live(store: Store, clock: ManualClock, models: Sequence[Halting], user
         return await ended(app, found[0].id if found else await app.start("clerk", "x", user=user))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_run_killed_at_any_write_charges_nothing_twice_and_keeps_its_model(
     store: Store, clock: ManualClock, when: Literal["before", "after"]

@@ -117,7 +117,7 @@ async def test_nothing_is_asked_once_the_callers_time_is_over_whatever_was_recor
     agent: Agent[Any, Any] = chief(
         lead, scout(held, budget=Budget(turns=5)), budget=Budget(turns=5, seconds=0.05)
     )
-    for _ in range(20):
+    for _ in range(8):
         lead.requests.clear()
         result = await agent.run("x")
         assert (result.finish, len(lead.requests)) == ("seconds", 1)

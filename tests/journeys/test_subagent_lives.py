@@ -152,6 +152,7 @@ async def test_letting_an_agent_work_may_need_a_person_too(
     assert asked(model.requests[0]) == "y"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_crash_inside_resumes_inside(
     store: Store, clock: ManualClock, when: Literal["before", "after"]

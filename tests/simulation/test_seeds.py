@@ -47,6 +47,7 @@ def test_every_law_holds_in_every_life(block: int) -> None:
     live(range(block * BLOCK, (block + 1) * BLOCK), WHERE)
 
 
+@pytest.mark.slow
 def test_a_few_lives_meet_every_fault() -> None:
     lines = [line for history in live(range(1000, 1030), WHERE) for line in history.log]
     unmet = [what for what, sign in MET.items() if not any(sign in line for line in lines)]

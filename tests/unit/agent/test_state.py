@@ -44,6 +44,7 @@ def is_whole(messages: Sequence[Message]) -> bool:
     return True
 
 
+@pytest.mark.slow
 @given(journals(), st.integers(min_value=0))
 def test_a_state_is_the_same_however_its_facts_were_handed_on(
     facts: list[AnyFact], cut: int
@@ -55,6 +56,7 @@ def test_a_state_is_the_same_however_its_facts_were_handed_on(
     assert known(state) == known(derive(RUN, numbered(facts)))
 
 
+@pytest.mark.slow
 @given(journals())
 def test_a_state_is_the_same_live_and_read_from_a_store(facts: list[AnyFact]) -> None:
     stored = [decode(codec.encode(fact)) for fact in facts]
@@ -64,6 +66,7 @@ def test_a_state_is_the_same_live_and_read_from_a_store(facts: list[AnyFact]) ->
     assert codec.encode(live.result()) == codec.encode(read.result())
 
 
+@pytest.mark.slow
 @given(journals(ended=True))
 def test_an_ended_run_leaves_no_call_without_its_result(facts: list[AnyFact]) -> None:
     state = derive(RUN, numbered(facts))
@@ -100,6 +103,7 @@ def test_usage_is_the_sum_of_its_turns(facts: list[AnyFact]) -> None:
     assert [turn.number for turn in state.turns] == list(range(len(state.turns)))
 
 
+@pytest.mark.slow
 @given(journals())
 def test_time_at_work_is_each_answer_and_each_turns_longest_call(facts: list[AnyFact]) -> None:
     longest: dict[str, int] = {}

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import rmtree
 from textwrap import dedent
 from typing import Any
 
@@ -63,6 +64,8 @@ def shop(folder: Path, step: str = "pack") -> str:
     """An app in a module of its own, on the folder's store."""
     source = dedent(DESK).replace("STORE", store_in(folder)).replace("STEP", step)
     (folder / "shop.py").write_text(source)
+    # A compiled module of the same second and size would stand in for it.
+    rmtree(folder / "__pycache__", ignore_errors=True)
     return "shop:app"
 
 

@@ -25,6 +25,8 @@ from tests.unit.models.asking import KEY, asked
 from tests.unit.models.asking import tool as spec
 from tests.unit.models.test_bridge import assembled, chunks_of
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = {
     "prompt_tokens": 10_000,
     "completion_tokens": 500,

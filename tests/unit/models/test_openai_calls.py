@@ -10,6 +10,8 @@ from remit.models.assemble import RawCall
 from tests.loopback import delta, events, plain, stream
 from tests.unit.models.asking import answer_to
 
+pytestmark = pytest.mark.slow
+
 TOOLS = ["q", "add", "now", "query_dataset", "list_mail", "find", "find_order"]
 
 

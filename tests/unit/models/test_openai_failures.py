@@ -16,6 +16,8 @@ from remit.values.errors import ConnectionFailedError, ProviderError
 from tests.loopback import Reply, delta, events, loopback, plain, stream
 from tests.unit.models.asking import KEY, answer_to, asked, chunks_of, model
 
+pytestmark = pytest.mark.slow
+
 OPENAI = {"error": {"message": "Try later", "type": "requests", "code": "rate_limit_exceeded"}}
 
 

@@ -19,6 +19,8 @@ from tests.loopback import delta, loopback, stream
 from tests.unit.models import strict
 from tests.unit.models.asking import answer_to, asked, chunks_of, model, tool
 
+pytestmark = pytest.mark.slow
+
 ORDER = tool(number={"type": "string", "description": "Like A-1042."})
 CALL = '{"tool": "find_order", "arguments": {"number": "A-1042"}}'
 FOUND = RawCall("find_order", {"number": "A-1042"})

@@ -17,6 +17,8 @@ from remit.options import Retry
 from tests.loopback import Loopback, Reply, delta, events, loopback, plain, stream
 from tests.unit.models.asking import KEY
 
+pytestmark = pytest.mark.slow
+
 CARD = Card(pricing=Pricing(input=1, output=10))
 DONE = stream(delta(content="Done."), delta("stop"))
 CUT = Reply([], status=0, ending="cut")

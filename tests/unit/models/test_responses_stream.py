@@ -31,6 +31,8 @@ from tests.unit.models.responses import (
     thought,
 )
 
+pytestmark = pytest.mark.slow
+
 SPENT = Usage(
     input_tokens=9, cache_read_tokens=4, cache_write_tokens=2, output_tokens=5, reasoning_tokens=3
 )

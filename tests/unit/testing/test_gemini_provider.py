@@ -20,6 +20,8 @@ from remit.values.usage import Usage
 from tests.unit.models.asking import asked, tool, usages
 from tests.unit.models.gemini.asking import assembled, chunks_of, into
 
+pytestmark = pytest.mark.slow
+
 USED = Usage(input_tokens=100, cache_read_tokens=60, output_tokens=20, reasoning_tokens=5)
 ASKED = {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}
 

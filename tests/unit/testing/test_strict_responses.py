@@ -14,6 +14,8 @@ from remit.testing import Answer, Call, Quirks, Reply, Say, StrictProvider, Thin
 from remit.values.errors import ConnectionFailedError
 from remit.values.usage import Usage
 
+pytestmark = pytest.mark.slow
+
 USED = Usage(
     input_tokens=100,
     cache_read_tokens=60,

@@ -24,6 +24,8 @@ from tests.unit.models.anthropic.asking import (
 )
 from tests.unit.models.asking import asked
 
+pytestmark = pytest.mark.slow
+
 NOTHING = Reply([], status=0, ending="hang")
 KINDS = {
     "invalid_request_error": 400,
