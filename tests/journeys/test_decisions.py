@@ -142,9 +142,46 @@ async def test_the_second_decision_on_a_call_loses_and_learns_who_was_first(
         assert (caught.value.run, caught.value.call, caught.value.by) == (run.id, one, "staff_7")
         assert await app.decide(run.id, approve=[two], by=STAFF) == 0
         await ended(app, run.id)
-        with pytest.raises((AlreadyDecidedError, NotPausedError)):
+        with pytest.raises(AlreadyDecidedError):
             await app.decide(run.id, approve=[two], by=STAFF)
     assert desk.ran == [("pay_out", 2)]
+
+
+async def test_each_loser_of_a_decision_is_told_who_was_first(
+    store: Store, clock: ManualClock
+) -> None:
+    desk = Desk()
+    staff = [Caller(user=f"s{number}") for number in range(3)]
+    async with app_of(
+        clerk([Call("pay_out", amount=1), Say("ok")], desk.tools()), store, clock
+    ) as app:
+        run = await paused(app)
+        call = run.pending[0].id
+        outcomes = await asyncio.gather(
+            *(app.decide(run.id, approve=[call], by=by) for by in staff), return_exceptions=True
+        )
+        (winner,) = [by for by, outcome in zip(staff, outcomes, strict=True) if outcome == 0]
+        await ended(app, run.id)
+        with pytest.raises(AlreadyDecidedError) as late:
+            await app.decide(run.id, deny={call: "no"}, by=Caller(user="s9"))
+        for lost in (late.value, *(outcome for outcome in outcomes if outcome != 0)):
+            assert isinstance(lost, AlreadyDecidedError)
+            assert (lost.call, lost.by, lost.caller) == (call, winner.user, winner)
+    assert desk.ran == [("pay_out", 1)]
+
+
+async def test_a_call_that_nobody_decided_before_its_run_ended_was_decided_by_nobody(
+    store: Store, clock: ManualClock
+) -> None:
+    async with app_of(clerk(TWO[:1], Desk().tools()), store, clock) as app:
+        run = await paused(app)
+        one, two = [pending.id for pending in run.pending]
+        await app.decide(run.id, approve=[one], by=STAFF)
+        await app.cancel(run.id)
+        with pytest.raises(NotPausedError, match="cancelled"):
+            await app.decide(run.id, approve=[two], by=STAFF)
+        with pytest.raises(AlreadyDecidedError):
+            await app.decide(run.id, approve=[one], by=STAFF)
 
 
 @pytest.mark.slow
@@ -175,7 +212,7 @@ async def test_of_two_decisions_at_once_one_counts(
             )
             lost = [outcome for outcome in outcomes if outcome != 0]
             assert len(lost) == 1
-            assert isinstance(lost[0], AlreadyDecidedError | NotPausedError)
+            assert isinstance(lost[0], AlreadyDecidedError)
             run = await ended(a, run.id)
             assert run.finish == "answer"
             assert ran.get(run.id, 0) == (1 if outcomes[0] == 0 else 0)
@@ -192,7 +229,7 @@ async def test_a_decision_is_kept_before_the_run_moves(
     async with app_of(clerk([], desk.tools()), other_store, clock, work=False) as app:
         assert await app.decide(run.id, approve=[call], by=STAFF) == 0
         assert (await app.get(run.id)).status == "queued"
-        with pytest.raises((AlreadyDecidedError, NotPausedError)):
+        with pytest.raises(AlreadyDecidedError):
             await app.decide(run.id, deny={call: "no"}, by=STAFF)
     async with app_of(clerk(PAY[1:], desk.tools()), store, clock) as app:
         run = await ended(app, run.id)

@@ -24,18 +24,12 @@ def decisions(
 ) -> dict[str, Decision]:
     """One decision for each call named, by the key of its question, of those that `asks` holds.
 
-    Raises ConfigError for a call named twice or for none at all, NotPausedError for a call that
+    Raises what `check_named` does, NotPausedError for a call that
     does not wait, EditRefusedError for arguments that do not fit the tool, and for any of a call
     that may have happened.
     """
-    _check_shapes(approve, deny, edit)
     approved = list(approve)
-    named = [*approved, *deny, *edit]
-    if not named:
-        raise ConfigError("nothing was decided: give approve=, deny= or edit=")
-    twice = sorted({call for call in named if named.count(call) > 1})
-    if twice:
-        raise ConfigError(f"call {twice[0]} is decided twice: give one decision for each call")
+    named = check_named(approved, deny, edit)
     keys = {pending.id: (key, pending) for key, pending in asks.items()}
     for call in named:
         if call not in keys:
@@ -54,6 +48,21 @@ def decisions(
         key, pending = keys[call]
         found[key] = _edited(pending, dict(arguments), tool)
     return found
+
+
+def check_named(
+    approve: Iterable[str], deny: Mapping[str, str], edit: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """The calls that are decided. Raises ConfigError for one named twice, for none at all, and for
+    what names none."""
+    _check_shapes(approve, deny, edit)
+    named = [*approve, *deny, *edit]
+    if not named:
+        raise ConfigError("nothing was decided: give approve=, deny= or edit=")
+    twice = sorted({call for call in named if named.count(call) > 1})
+    if twice:
+        raise ConfigError(f"call {twice[0]} is decided twice: give one decision for each call")
+    return named
 
 
 def _check_shapes(approve: object, deny: object, edit: object) -> None:

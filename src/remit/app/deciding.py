@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from remit.agent.asking import check_caller
-from remit.agent.decisions import decisions
+from remit.agent.decisions import check_named, decisions
 from remit.app.asked import sent_to
+from remit.app.decided import first
 from remit.app.house import House
 from remit.app.reading import pending_calls
 from remit.flow.question import answers as checked
@@ -32,29 +34,30 @@ async def decide(
 ) -> int:
     """`App.decide`, on the run of `row`."""
     check_caller(by)
+    calls = list(approve) if not isinstance(approve, str) else approve
+    named = check_named(calls, deny, edit)
     asks = pending_calls(row.id, await facts_of(house.store, row.id))
-    if row.status != "paused":
-        raise NotPausedError(run=row.id, status=row.status)
-    found = decisions(
-        row.id,
-        asks,
-        approve=approve,
-        deny=deny,
-        edit=edit,
-        tool=lambda call: house.roster.tool(row.program, call),
-    )
-    try:
+    async with _telling_who_was_first(house, row.id, named):
+        if row.status != "paused":
+            raise NotPausedError(run=row.id, status=row.status)
+        found = decisions(
+            row.id,
+            asks,
+            approve=calls,
+            deny=deny,
+            edit=edit,
+            tool=lambda call: house.roster.tool(row.program, call),
+        )
         return await _give(house, row.id, found, by)
-    except AlreadyDecidedError as error:
-        call = asks[error.call].id
-        raise AlreadyDecidedError(run=row.id, call=call, by=error.by, caller=error.caller) from None
 
 
 async def answer(house: House, row: RunRow, answers: Mapping[str, Any], by: Caller) -> int:
     """`App.answer`, on the run of `row`."""
     check_caller(by)
     questions = waiting(await facts_of(house.store, row.id))
-    return await _give(house, row.id, checked(row.id, questions, answers, row.status), by)
+    named = list(answers) if isinstance(answers, Mapping) else []
+    async with _telling_who_was_first(house, row.id, named):
+        return await _give(house, row.id, checked(row.id, questions, answers, row.status), by)
 
 
 def check_sent(by: Caller | None, id: str | None) -> None:
@@ -81,6 +84,21 @@ async def cancel(house: House, row: RunRow, reason: str | None, by: Caller | Non
         # Raises where the run is encoded and this App has no codec: the reason would lie in plain.
         await facts_of(house.store, row.id)
     return await house.client.cancel(row.id, reason, by)
+
+
+@asynccontextmanager
+async def _telling_who_was_first(
+    house: House, run: str, named: Collection[str]
+) -> AsyncIterator[None]:
+    """Where somebody was first with one of those `named`, say who, whatever the run does since."""
+    try:
+        yield
+    except (AlreadyDecidedError, NotPausedError):
+        # Each store tells the loser at another moment, and by then the run may have gone on.
+        told = await first(house.store, run, named)
+        if told is None:
+            raise
+        raise told from None
 
 
 async def _give(house: House, run: str, found: Mapping[str, Any], by: Caller) -> int:

@@ -9,10 +9,11 @@ from typing import Any
 
 from remit.agent.state import Decision
 from remit.app import App
+from remit.app.decided import asked, recorded
 from remit.cli.steps import Step, inside_of, steps_of
-from remit.flow.view import is_flow, waiting
+from remit.flow.view import is_flow
 from remit.host.readers import facts_of
-from remit.kernel.facts import Answered, AnyFact, Paused
+from remit.kernel.facts import Answered, Paused
 from remit.kernel.interrupt import Answer, read_answer
 from remit.store.protocol import Store
 from remit.values import codec
@@ -79,43 +80,29 @@ async def look(app: App, store: Store, run: str) -> Sight:
     Raises RunNotFoundError.
     """
     found = await app.get(run)
-    recorded = await facts_of(store, run)
-    facts = [fact for _, fact in recorded]
-    calls = _calls_by_key(facts)
+    journal = await facts_of(store, run)
+    facts = [fact for _, fact in journal]
+    calls = {key: one.id for key, one in asked(facts).items() if isinstance(one, Pending)}
     answers = {
         signal.key: read_answer(signal.answer)
         for signal in await store.signals(run)
         if signal.answer is not None
     }
-    given: dict[str, Answer | Answered] = {**answers, **_recorded(facts)}
+    given: dict[str, Answer | Answered] = {**answers, **recorded(facts)}
     decided = {
         calls[key]: _decided(answer.value, answer.by, answer.at)
         for key, answer in given.items()
         if key in calls
     }
-    last, flows = facts[-1], is_flow(recorded)
+    last, flows = facts[-1], is_flow(journal)
     return Sight(
         run=found,
         decided=decided,
         is_flow=flows,
-        steps=steps_of(run, recorded) if flows else (),
+        steps=steps_of(run, journal) if flows else (),
         listens=found.status == "paused" and isinstance(last, Paused) and last.listens,
-        inside=inside_of(run, recorded),
+        inside=inside_of(run, journal),
     )
-
-
-def _calls_by_key(facts: list[AnyFact]) -> dict[str, str]:
-    return {
-        key: asked.id
-        for number, fact in enumerate(facts, 1)
-        if isinstance(fact, Paused)
-        for key, asked in waiting([(number, fact)]).items()
-        if isinstance(asked, Pending)
-    }
-
-
-def _recorded(facts: list[AnyFact]) -> dict[str, Answered]:
-    return {fact.key: fact for fact in facts if isinstance(fact, Answered)}
 
 
 def _decided(value: Any, by: Caller | None, at: int) -> Decided:
