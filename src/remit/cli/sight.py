@@ -10,6 +10,7 @@ from typing import Any
 from remit.agent.state import Decision
 from remit.app import App
 from remit.app.decided import asked, recorded
+from remit.cli.attempts import Attempts, attempts_of
 from remit.cli.steps import Step, inside_of, steps_of
 from remit.flow.view import is_flow
 from remit.host.readers import facts_of
@@ -42,7 +43,7 @@ class Decided:
 class Sight:
     """A run, the decisions about its calls by call id, and what it waits for; it `listens` where
     a message brings it on. A workflow's has steps. `inside` are the agents that worked in calls of
-    agents, by the calls' ids."""
+    agents, by the calls' ids. `attempts` are those of the run's own agent."""
 
     run: Run
     decided: Mapping[str, Decided]
@@ -50,6 +51,7 @@ class Sight:
     steps: Sequence[Step] = ()
     listens: bool = False
     inside: Mapping[str, Step] = field(default_factory=dict)
+    attempts: Attempts = field(default_factory=dict)
 
     @property
     def waiting(self) -> tuple[Pending, ...]:
@@ -102,6 +104,7 @@ async def look(app: App, store: Store, run: str) -> Sight:
         steps=steps_of(run, journal) if flows else (),
         listens=found.status == "paused" and isinstance(last, Paused) and last.listens,
         inside=inside_of(run, journal),
+        attempts={} if flows else attempts_of(journal),
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from remit.agent.state import AgentState, derive
+from remit.cli.attempts import Attempts, attempts_of
 from remit.flow.view import Facts
 from remit.kernel.facts import Stepped
 from remit.kernel.nested import Task, own_facts
@@ -32,6 +33,7 @@ class Step:
     agent: str | None = None
     turns: Sequence[Turn] = ()
     messages: Sequence[Message] = ()
+    attempts: Attempts = field(default_factory=dict)
 
 
 def steps_of(run: str, facts: Facts) -> list[Step]:
@@ -73,7 +75,8 @@ def _agents(run: str, name: str, facts: Facts) -> Step:
         if isinstance(fact, Stepped) and fact.name.startswith(path)
     }
     asked, end = steps.pop("asked", None), steps.pop("end", None)
-    state = derive(run, own_facts(facts, path), path)
+    own = own_facts(facts, path)
+    state = derive(run, own, path)
     return Step(
         name=name,
         took=sum(fact.took for fact in steps.values()),
@@ -81,4 +84,5 @@ def _agents(run: str, name: str, facts: Facts) -> Step:
         agent=codec.convert(asked.value, Task).program if asked else None,
         turns=tuple(state.turns),
         messages=tuple(state.all_messages()),
+        attempts=attempts_of(own),
     )

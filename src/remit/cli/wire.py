@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from remit.cli.attempts import Attempt, Attempts, fields_of, unanswered
 from remit.cli.sight import Sight
 from remit.cli.steps import Step
 from remit.values.content import Call
@@ -40,7 +42,8 @@ def whole(sight: Sight, next_lines: list[str]) -> dict[str, Any]:
         "by": _caller(run.by),
         "text": run.text,
         "usage": usage(run.usage),
-        "turns": [_turn(turn, sight) for turn in run.turns],
+        "turns": [_turn(turn, sight, sight.attempts) for turn in run.turns],
+        "attempts": _attempts(unanswered(sight.attempts, run.turns)),
         "workflow": run.agent if sight.is_flow else None,
         "steps": [_step(step, sight) for step in sight.steps],
         "listens": sight.listens,
@@ -83,7 +86,7 @@ def usage(used: Usage) -> dict[str, Any]:
     }
 
 
-def _turn(turn: Turn, sight: Sight) -> dict[str, Any]:
+def _turn(turn: Turn, sight: Sight, attempts: Attempts) -> dict[str, Any]:
     return {
         "number": turn.number,
         "model": turn.model,
@@ -91,6 +94,29 @@ def _turn(turn: Turn, sight: Sight) -> dict[str, Any]:
         "usage_id": turn.usage_id,
         "text": turn.text,
         "calls": [_call(call, sight) for call in turn.calls],
+        "attempts": _attempts(attempts.get(turn.number, ())),
+    }
+
+
+def _attempts(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
+    return [
+        {
+            "model": one.model,
+            **fields_of(one),
+            "usage": None if one.usage is None else usage(one.usage),
+        }
+        for one in attempts
+    ]
+
+
+def _turns(step: Step | None, sight: Sight) -> dict[str, Any]:
+    """The turns of an agent inside, and the attempts at one more."""
+    if step is None:
+        return {"agent": None, "turns": [], "attempts": []}
+    return {
+        "agent": step.agent,
+        "turns": [_turn(turn, sight, step.attempts) for turn in step.turns],
+        "attempts": _attempts(unanswered(step.attempts, step.turns)),
     }
 
 
@@ -111,8 +137,7 @@ def _call(call: Call, sight: Sight) -> dict[str, Any]:
             "by": _caller(decision.by),
             "at": decision.at,
         },
-        "agent": None if inside is None else inside.agent,
-        "turns": [] if inside is None else [_turn(turn, sight) for turn in inside.turns],
+        **_turns(inside, sight),
     }
 
 
@@ -121,8 +146,7 @@ def _step(step: Step, sight: Sight) -> dict[str, Any]:
         "name": step.name,
         "took": step.took,
         "error": step.error,
-        "agent": step.agent,
-        "turns": [_turn(turn, sight) for turn in step.turns],
+        **_turns(step, sight),
     }
 
 

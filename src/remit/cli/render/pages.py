@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from remit.agent.recorded.folds import Brief
+from remit.cli.attempts import Attempt, Attempts, follows, unanswered
 from remit.cli.render.page import (
     Block,
     Cell,
@@ -23,6 +25,7 @@ from remit.cli.where import Where
 from remit.values.content import Call
 from remit.values.identity import Caller
 from remit.values.results import Pending, Run, Turn
+from remit.values.usage import Usage
 
 _COLUMNS = (
     Column("run", 30, whole=True),
@@ -57,7 +60,10 @@ def whole(sight: Sight, next_lines: Sequence[str]) -> list[Block]:
     blocks: list[Block] = [Heading(f"Run {run.id}"), Fields(list(_outline(run, kind)))]
     for turn in run.turns:
         blocks.append(Heading(_turn_title(turn)))
-        blocks += _turn(turn, sight)
+        blocks += _turn(turn, sight, sight.attempts)
+    left = unanswered(sight.attempts, run.turns)
+    if left:
+        blocks += [Heading(f"Turn {len(run.turns)}  no answer"), *map(_attempt, left)]
     if sight.steps:
         blocks.append(Heading("Steps"))
         for step in sight.steps:
@@ -143,25 +149,26 @@ def _outline(run: Run, kind: str) -> Iterator[tuple[str, Cell]]:
     if not run.turns and run.output is not None:
         yield "output", Cell(shown(str(run.output)))
     used = run.usage
-    yield "tokens", Cell(f"{used.input_tokens} in, {used.output_tokens} out{_about(run.usage)}")
+    yield "tokens", Cell(_tokens(used))
     yield "cost", Cell(money(used.cost))
     for message in run.messages[:1]:
         yield "asked", Cell(shown(getattr(message, "text", "")))
 
 
-def _about(used: object) -> str:
-    return " (estimated)" if getattr(used, "estimated", False) else ""
+def _tokens(used: Usage) -> str:
+    about = " (estimated)" if used.estimated else ""
+    return f"{used.input_tokens} in, {used.output_tokens} out{about}"
 
 
 def _turn_title(turn: Turn) -> str:
-    used = turn.usage
     return (
-        f"Turn {turn.number}  {one_line(turn.model)}  {used.input_tokens} in,"
-        f" {used.output_tokens} out  cost {money(turn.cost)}"
+        f"Turn {turn.number}  {one_line(turn.model)}  {_tokens(turn.usage)}"
+        f"  cost {money(turn.cost)}"
     )
 
 
-def _turn(turn: Turn, sight: Sight) -> Iterator[Line]:
+def _turn(turn: Turn, sight: Sight, attempts: Attempts) -> Iterator[Line]:
+    yield from map(_attempt, attempts.get(turn.number, ()))
     if turn.text:
         yield Line(shown(turn.text), indent=1)
     for call in turn.calls:
@@ -180,8 +187,26 @@ def _turns(step: Step, sight: Sight) -> Iterator[Line]:
     """The turns of an agent inside, two steps to the right of what it worked in."""
     for turn in step.turns:
         yield Line(_turn_title(turn), indent=2)
-        for line in _turn(turn, sight):
+        for line in _turn(turn, sight, step.attempts):
             yield replace(line, indent=line.indent + 2)
+    for attempt in unanswered(step.attempts, step.turns):
+        yield replace(_attempt(attempt), indent=2)
+
+
+def _attempt(attempt: Attempt) -> Line:
+    used = attempt.usage
+    told = "" if used is None else f"  {_tokens(used)}  cost {money(used.cost)}"
+    if isinstance(attempt, Brief):
+        return Line(f"brief by {one_line(attempt.model)}{told}", "dim", indent=1)
+    what = "brief" if attempt.purpose == "brief" else "attempt"
+    status = f" {attempt.status}" if attempt.status is not None else ""
+    error = f" ({one_line(attempt.message, 120)})" if attempt.message else ""
+    return Line(
+        f"{what} of {one_line(attempt.model)} failed: {attempt.why}{status}{error}{told};"
+        f" {one_line(follows(attempt))}",
+        "bad",
+        indent=1,
+    )
 
 
 def _call(call: Call, sight: Sight) -> Iterator[Line]:
