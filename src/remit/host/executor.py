@@ -24,7 +24,7 @@ from remit.store.records import CANCEL, MESSAGE, Claim, Refusal
 from remit.tools.leash import Leash
 from remit.tools.threads import Threads
 from remit.values.clock import counted
-from remit.values.errors import LetGo, StoreError
+from remit.values.errors import ConnectionFailedError, LetGo, ProviderError, StoreError
 
 _log = logging.getLogger("remit.host")
 GIVING_BACK = 2.0
@@ -170,7 +170,11 @@ class Executor:
         return self._failed(error)
 
     def _failed(self, error: BaseException) -> Outcome:
-        _log.error("run %s failed", self.claim.run, exc_info=error)
+        if isinstance(error, ProviderError | ConnectionFailedError):
+            # It says all that there is to know, and nothing here is to be mended.
+            _log.error("run %s failed: %s", self.claim.run, error)
+        else:
+            _log.error("run %s failed", self.claim.run, exc_info=error)
         return Outcome(status="failed", error=told_error(error))
 
     async def _take_signals(self, run: ActiveRun | None) -> None:
