@@ -90,6 +90,17 @@ def parameters(function: Any, tool: str) -> Mapping[str, inspect.Parameter]:
     return found
 
 
+def written(function: Any) -> set[str]:
+    """The names of all parameters that its docstring may describe: those that are filled in by a
+    partial, a wrapper or a constructor among them."""
+    found: set[str] = set()
+    made = () if inspect.isroutine(function) else (type(function),)
+    for each in (function, plain(function), *made):
+        with contextlib.suppress(ValueError, TypeError):
+            found |= inspect.signature(each).parameters.keys()
+    return found
+
+
 def _refuse_unnamed(parameter: inspect.Parameter, tool: str) -> None:
     name = parameter.name
     mends: dict[Any, str] = {

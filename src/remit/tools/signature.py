@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,7 @@ def read(
     for name in fields:
         _refuse_name(name, tool)
     model, schema = _build(tool, fields, known)
+    _refuse_unknown(descriptions, {*schema["properties"], *functions.written(function)}, tool)
     _describe(schema, model, descriptions)
     return Signature(model.__pydantic_validator__, schema, contexts[0] if contexts else None)
 
@@ -112,6 +113,16 @@ def _refuse_name(name: str, tool: str) -> None:
         raise ConfigError(
             f"tool {tool!r}: no parameter can be called {name!r}: rename it; the model can still "
             f"read the old name, `{other}: Annotated[…, pydantic.Field(alias={name!r})]`"
+        )
+
+
+def _refuse_unknown(described: Mapping[str, str], known: Set[str], tool: str) -> None:
+    unknown = sorted(set(described) - known)
+    if unknown:
+        takes = ", ".join(sorted(known)) or "none"
+        raise ConfigError(
+            f"tool {tool!r}: its docstring describes {', '.join(map(repr, unknown))}, and it has no"
+            f" such parameter: write there what it takes ({takes}), or leave that out"
         )
 
 
@@ -182,8 +193,9 @@ def _describe(schema: dict[str, Any], model: Any, descriptions: Mapping[str, str
     for name, field in model.__pydantic_fields__.items():
         shown_as = field.validation_alias if isinstance(field.validation_alias, str) else name
         entry = schema["properties"].get(shown_as)
-        if entry is not None and descriptions.get(name):
-            entry.setdefault("description", descriptions[name])
+        told = descriptions.get(name) or descriptions.get(shown_as)
+        if entry is not None and told:
+            entry.setdefault("description", told)
 
 
 def _problems(error: Any, arguments: Plain, schema: dict[str, Any]) -> list[Problem]:
