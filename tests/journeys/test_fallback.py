@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from remit import App, Budget, Card, Catalogue, Event, Pricing, Result, Usage, WorkflowRun, workflow
+from remit.agent.routing.decide import maker
 from remit.errors import ConnectionFailedError, ProviderError
 from remit.events import FallbackEvent, RetryEvent, UsageEvent
 from remit.messages import Image, Text
+from remit.models.openai_chat import OpenAIChat
 from remit.models.request import CallChunk, Chunk, ReasoningChunk, TextChunk
 from remit.options import Hooks, Retry, TurnPlan
 from remit.store.protocol import Store
@@ -119,6 +121,30 @@ async def test_where_money_is_spent_another_maker_takes_over() -> None:
 
     assert {turn.model for turn in result.turns} == {B}
     assert not same.requests
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "others"),
+    [
+        ("https://one.example/v1", "https://two.example/v1", True),
+        ("https://one.example/v1", None, True),
+        ("https://one.example/v1", "https://me:secret@ONE.example/v2", False),
+        ("https://api.openai.com/v1", None, False),
+    ],
+)
+def test_models_that_are_asked_at_different_hosts_are_different_makers(
+    first: str | None, second: str | None, others: bool
+) -> None:
+    made = [OpenAIChat(f"m{n}", base_url=url) for n, url in enumerate((first, second))]
+
+    assert (maker(made[0]) != maker(made[1])) is others
+    assert "secret" not in "".join(map(maker, made))
+
+
+def test_both_interfaces_of_a_provider_and_its_bridge_are_one_maker() -> None:
+    found = Catalogue()
+    names = ("openai:m", "openai-responses:m", "bridge:openai:m", "bridge:groq:m")
+    assert [maker(found.model(name)) for name in names] == [*["openai"] * 3, "groq"]
 
 
 async def test_where_money_is_spent_and_there_is_no_other_maker_the_run_fails() -> None:

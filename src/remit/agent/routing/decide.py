@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from remit.models.failure import Failure
+from remit.models.protocol import Model
+
+_OWN = frozenset({"api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com"})
+"""The hosts that models without a `base_url` are asked at."""
 
 
 class Again(NamedTuple):
@@ -37,6 +42,10 @@ def decide(
     return Stop()
 
 
-def maker(model: str) -> str:
-    """Who makes, and bills, the model of this name: one for both of OpenAI's interfaces."""
-    return model.partition(":")[0].removesuffix("-responses")
+def maker(model: Model) -> str:
+    """Who is paid for the model: what stands before its name, one for both of OpenAI's interfaces,
+    and the host that is asked where that is not the maker's own."""
+    name = model.name.removeprefix("bridge:").partition(":")[0].removesuffix("-responses")
+    url = getattr(model, "base_url", None)
+    host = urlsplit(url).netloc.rpartition("@")[2].lower() if isinstance(url, str) else ""
+    return f"{name} at {host}" if host and host not in _OWN else name

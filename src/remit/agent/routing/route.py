@@ -136,12 +136,12 @@ class Route:
     def _others(self, failure: Failure, messages: Iterable[Message]) -> list[str]:
         """The models that may take over: switched on, and able to read the conversation. Where
         money is at its end, another maker's."""
-        own = maker(self.model.name) if failure.why == "spent" else None
+        own = maker(self.model) if failure.why == "spent" else None
         return [
             heir.model.name
             for heir in self._plan.heirs
             if heir.model.card.enabled
-            and maker(heir.model.name) != own
+            and maker(heir.model) != own
             and _reads(heir.model.card, messages)
         ]
 
