@@ -40,6 +40,7 @@ Name = Literal[
     "store-unreadable",
     "store-unseen",
     "synchronous-commit-off",
+    "tool-hidden",
 ]
 
 

@@ -7,22 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from remit.agent.agent import Agent
+from remit.agent.toolbox import Inventory
 from remit.cli import apps
 from remit.cli.doctor.finding import Finding
-from remit.store.connect import DriverMissingError, connect
+from remit.store.connect import connect
 from remit.store.protocol import Store
 from remit.values.clock import Clock
-from remit.values.errors import ConfigError
+from remit.values.errors import ConfigError, DriverMissingError
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
     """An app's agents, the programs (`name@version`) whose runs it drives, earlier names and
-    workflows among them, and its store, which was not opened."""
+    workflows among them, its store, which was not opened, and what its agents can do."""
 
     agents: Sequence[Agent[Any, Any]]
     programs: Collection[str]
     store: Store
+    inventories: Sequence[Inventory] = ()
 
     @property
     def workflows(self) -> Collection[str]:
@@ -55,7 +57,7 @@ async def app(name: str) -> Opened | Finding:
             f"{name} cannot be imported: {type(error).__name__}: {error}",
             f"mend what `python -c 'import {module}'` shows",
         )
-    return Opened(made.agents, frozenset(made.programs), made.store)
+    return Opened(made.agents, frozenset(made.programs), made.store, made.inventory())
 
 
 def store(address: str, clock: Clock) -> Store | Finding:

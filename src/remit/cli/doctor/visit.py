@@ -11,6 +11,7 @@ from remit.cli.doctor import machine, patient, report
 from remit.cli.doctor.agents import agents
 from remit.cli.doctor.database import database
 from remit.cli.doctor.finding import Finding, Measures
+from remit.cli.doctor.hidden import hidden
 from remit.cli.doctor.patient import Opened
 from remit.cli.doctor.work import work
 from remit.cli.render import output
@@ -48,6 +49,7 @@ async def doctor(options: Options, measures: Measures | None = None) -> int:
         app = None
     if app is not None:
         findings += agents(app.agents, machine.installed)
+        findings += hidden(app.inventories)
     store = _store(options, app)
     look = None
     if isinstance(store, Finding):

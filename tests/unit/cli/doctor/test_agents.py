@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from remit import Agent, Budget, Pricing
+from remit import Agent, Budget, Pricing, tool
 from remit.cli.doctor.agents import agents
+from remit.cli.doctor.hidden import hidden
 from remit.models.catalogue import Catalogue
 from remit.models.protocol import Card
 from remit.testing.model import ScriptedModel
@@ -116,3 +117,29 @@ def test_agents_inside_are_looked_at_and_each_is_told_of_once() -> None:
         ("warning", "cache-rates-missing"),
         ("error", "package-missing"),
     ]
+
+
+def test_a_tool_that_a_grant_takes_away_is_told_with_whose_grant_it_is() -> None:
+    @tool(needs={"payments:write"})
+    async def refund(order: str) -> str:
+        """Refunds an order."""
+        raise AssertionError(order)
+
+    inner = agent(None, turns=1).replace(
+        name="till", tools=[refund], grant=frozenset({"payments:write"})
+    )
+    desk = agent(None, turns=1).replace(
+        tools=[refund, inner.as_tool(description="Works.")], grant=frozenset({"payments:write"})
+    )
+
+    def told(*granted: str) -> list[tuple[str, str]]:
+        found = hidden([desk.inventory(granted)])
+        return [(one.level, one.what) for one in found]
+
+    assert told("payments:write") == []
+    (own, inside) = told()
+    assert own == (
+        "note",
+        "tool refund of agent desk cannot be called here: the app does not grant payments:write",
+    )
+    assert "tool refund of agent till inside desk cannot be called here: " in inside[1]
