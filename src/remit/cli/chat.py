@@ -18,11 +18,12 @@ from remit.cli import status, wire
 from remit.cli.models import Wanted, ready
 from remit.cli.render import output
 from remit.cli.render.lines import Interrupted, Lines
+from remit.cli.render.page import Line
 from remit.cli.render.wording import money, one_line, shown
 from remit.models.protocol import Model
 from remit.models.request import Chunk, ModelRequest
 from remit.values import ids
-from remit.values.events import DoneEvent, Event, TextEvent, TurnEvent
+from remit.values.events import DoneEvent, Event, FallbackEvent, RetryEvent, TextEvent, TurnEvent
 from remit.values.results import Run
 
 NAME = "chat"
@@ -166,7 +167,7 @@ def _listener(json: bool, thread: str) -> Listener:
 
 
 class JsonListener:
-    """A JSON line for each piece of text and for each end."""
+    """A JSON line for each piece of text, each failure of the model and each end."""
 
     def __init__(self, thread: str) -> None:
         self._thread = thread
@@ -177,6 +178,10 @@ class JsonListener:
     def hear(self, event: Event) -> None:
         if isinstance(event, TextEvent) and event.text:
             output.json_line({"kind": "text", "text": event.text})
+        elif isinstance(event, RetryEvent | FallbackEvent):
+            told = {"kind": event.kind, "model": event.model, "failure": event.failure}
+            then = {"wait": event.wait} if isinstance(event, RetryEvent) else {"next": event.next}
+            output.json_line({**told, "status": event.status, "error": event.error, **then})
 
     def close(self, run: Run) -> None:
         output.json_line(
@@ -222,10 +227,12 @@ class TextListener:
                     self._write("\n")
                     told = ""
                 self._say(record.text[len(told) :])
+            case RetryEvent() | FallbackEvent():
+                self._end_line()
+                self._note(_told(event))
             case DoneEvent():
                 self._told, self._next = "", 0
-                self._write("\n" if self._talking else "")
-                self._talking = False
+                self._end_line()
             case _:
                 return
 
@@ -239,6 +246,17 @@ class TextListener:
             about = " (estimated)" if used.estimated else ""
             self._write(f"[{used.input_tokens} in, {used.output_tokens} out{about}{cost}]\n")
 
+    def _end_line(self) -> None:
+        self._write("\n" if self._talking else "")
+        self._talking = False
+
+    def _note(self, text: str) -> None:
+        """Tell what keeps the answer waiting; a pipe takes the answers alone."""
+        if self._terminal:
+            output.show([Line(f"[{text}]", "dim")], [], json=False)
+        else:
+            self._complain(text)
+
     def _say(self, text: str) -> None:
         self._talking = self._talking or bool(text)
         self._write(shown(text))
@@ -251,3 +269,13 @@ class TextListener:
     def _complain(self, text: str) -> None:
         sys.stderr.write(f"remit: {text}\n")
         sys.stderr.flush()
+
+
+def _told(event: RetryEvent | FallbackEvent) -> str:
+    """A failure, and what follows it, on a line."""
+    status = "" if event.status is None else f" {event.status}"
+    if isinstance(event, FallbackEvent):
+        then = f"{event.next} takes over"
+    else:
+        then = "asking again" + (f" in {event.wait:.1f} s" if event.wait else "")
+    return one_line(f"{event.model}: {event.failure}{status}, {then}")

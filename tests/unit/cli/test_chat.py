@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import re
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -124,6 +125,18 @@ async def test_a_failed_answer_is_told_and_the_talk_goes_on() -> None:
     assert err.startswith("remit: failed: ")
     assert "Too fast" in err
     assert err.count("\n") == 1
+
+
+async def test_a_model_that_is_asked_again_is_told_before_its_answer() -> None:
+    busy = plain({"error": {"message": "Overloaded"}}, 503)
+    async with loopback(busy, reply("Hello."), busy, reply("Again.")) as server:
+        code, out, err = await talk(server, "Hi\n")
+        _, lines, _ = await talk(server, "Hi\n", "--json")
+
+    assert (code, out) == (0, "Hello.\n")
+    assert re.fullmatch(r"remit: openai:\S+: busy 503, asking again in 0\.\d s\n", err)
+    told = json.loads(lines.splitlines()[0])
+    assert (told["kind"], told["failure"], told["status"]) == ("retry", "busy", 503)
 
 
 async def test_what_cannot_work_is_told_before_the_first_message() -> None:
