@@ -7,16 +7,12 @@ from remit.store.payload import Payload
 from remit.store.protocol import Store
 from remit.store.upkeep import Kept, Upkeep
 from remit.values.clock import Clock
-from remit.values.errors import ConfigError
+from remit.values.errors import ConfigError, DriverMissingError
 
 _ADDRESSES = (
     "use memory: (gone with the process), sqlite:///relative.db, sqlite:////absolute.db or"
     " postgresql://user:password@host:5432/database"
 )
-
-
-class DriverMissingError(ConfigError):
-    """The driver of a store is not installed; the message says how to install it."""
 
 
 def connect(address: str, clock: Clock) -> Store:

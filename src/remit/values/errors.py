@@ -62,6 +62,10 @@ class ConfigError(Final):
     """Something is set up so that it cannot work; the message says the mend."""
 
 
+class DriverMissingError(ConfigError):
+    """The driver of a store is not installed; the message says how to install it."""
+
+
 @dataclass(eq=False, kw_only=True)
 class ProviderError(Final):
     """The model's provider answered with status {status}{detail}."""

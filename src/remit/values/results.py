@@ -95,7 +95,8 @@ class Result(msgspec.Struct, Generic[Output], frozen=True, kw_only=True):
 
     `messages` is what the run added to its conversation. `Agent.run` gives a `Result[T | None]`
     where the agent's answers are of type T. `output` is the answer of an answered
-    run, None otherwise. `state` is None: a paused run is resumed through an App's store.
+    run, None otherwise. `state` is None, since nothing fills it yet: a paused
+    run is resumed through an App's store.
     """
 
     run_id: str

@@ -32,7 +32,8 @@ class Left:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookContext:
     """What a hook may know of the run. `turn` is counted from 0, `messages` is a copy of what the
-    run has added to its conversation so far. `phase` is None in a run without phases."""
+    run has added to its conversation so far. `phase` is None: nothing fills it
+    yet."""
 
     run_id: str
     turn: int
