@@ -128,10 +128,11 @@ class Agent(Generic[Deps, Output]):
         """This agent as a tool of another, which writes it a task: a text, or its `input=`. It
         reads nothing else of the conversation, and its answer is the tool's result.
 
-        It works in its caller's run: its steps live in that run's journal, its grant is narrowed
-        by the caller's, and what it uses counts there; its own budget and what the caller has left
-        bound it, whichever is lower. Calls of its own that a person must agree to wait in the
-        caller's `pending`. Raises ConfigError for more than 3 agents inside each other.
+        It works in its outer agent's run: its steps live in that run's journal, its grant is
+        narrowed by the outer agent's, and what it uses counts there; its own budget and what the
+        outer agent has left bound it, whichever is lower. Calls of its own that a person must
+        agree to wait in that run's `pending`. Raises ConfigError for more than 3 agents inside
+        each other.
         """
         return as_tool(self, description, name, approval)
 

@@ -18,7 +18,7 @@ from remit.agent.brakes import check
 from remit.agent.budget import Budget, closing, spent
 from remit.agent.folder import Folder
 from remit.agent.hooks import Hooked
-from remit.agent.inside import AgentTool, Caller, Delegates, Time
+from remit.agent.inside import AgentTool, Delegates, Outer, Time
 from remit.agent.plan import Deps, Plan
 from remit.agent.recorded.folds import Folds
 from remit.agent.recorded.verdicts import Braked, Closing, given
@@ -110,7 +110,7 @@ class AgentProgram:
         return await self.follow(run, AgentState(run.id, run.path))
 
     async def follow(
-        self, run: ActiveRun, state: AgentState, above: Caller | None = None
+        self, run: ActiveRun, state: AgentState, above: Outer | None = None
     ) -> Outcome:
         """`drive`, on a fresh `state` that the caller may read meanwhile; inside the call of the
         agent `above`, if any."""
@@ -153,7 +153,7 @@ class AgentProgram:
             # What was recorded until an error, a pause or the end of the time counts, too.
             state.catch_up(run.facts)
 
-    async def _begin(self, run: ActiveRun, state: AgentState, above: Caller | None) -> _Drive:
+    async def _begin(self, run: ActiveRun, state: AgentState, above: Outer | None) -> _Drive:
         asked = codec.convert(run.asked.input, AgentInput)
         plan = self.plan if asked.model is None else self.plan.remodel(asked.model)
         folder = Folder(plan, self._specs, await _past(run, asked, state))
@@ -162,7 +162,7 @@ class AgentProgram:
         hooked = Hooked(plan.hooks, plan.budget, run, state, deps.build, least)
         delegates = None
         if self._inside:
-            delegates = Delegates(self._inside, Caller(run, state, plan.budget, deps, above))
+            delegates = Delegates(self._inside, Outer(run, state, plan.budget, deps, above))
         actor = Actor(plan, self.abandoned, run, hooked, deps, delegates)
         time = None if above is None else above.time
         route = Route(plan, run, state, least)
@@ -217,8 +217,8 @@ class _Drive:
                 return found
         raise _TimeIsUp
 
-    def bound(self, move: Think | Act | End, above: Caller | None) -> Think | Act | End:
-        """The move, or the end of a run whose history has no room left, or whose callers have
+    def bound(self, move: Think | Act | End, above: Outer | None) -> Think | Act | End:
+        """The move, or the end of a run whose history has no room left, or whose outer agents have
         nothing left for a model call."""
         if self.folder.full:
             return End("exhausted", "context")

@@ -60,7 +60,7 @@ def test_an_inventory_shows_the_agents_inside() -> None:
     inside = chief([], inner).inventory(granted={"mail"}).tools[0].agent
     assert isinstance(inside, Inventory)
     assert (inside.agent, inside.grant) == ("scout", ())
-    assert inside.tools[0].why_not == "the caller does not grant mail"
+    assert inside.tools[0].why_not == "the outer agent does not grant mail"
 
 
 async def test_a_catalogue_of_its_own_names_its_model() -> None:

@@ -22,7 +22,7 @@ _STATUSES = frozenset(get_args(ResultStatus))
 
 class Hooked:
     """The hooks, with the run that they are asked about. `deps` builds what they are given;
-    `least` bounds what is left by what the run's callers have."""
+    `least` bounds what is left by what the run's outer agents have."""
 
     def __init__(
         self,

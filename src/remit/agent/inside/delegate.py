@@ -1,4 +1,4 @@
-"""Letting an agent work inside a call of another: steps of the caller's run, under the call's."""
+"""Letting an agent work inside a call of another: steps of the outer run, under the call's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from remit.agent.inside.caller import Caller
+from remit.agent.inside.outer import Outer
 from remit.agent.inside.time import Time
 from remit.agent.inside.tool import AgentTool
 from remit.agent.state import INSIDE, AgentInput, AgentState
@@ -37,26 +37,26 @@ class Follows(Protocol):
     def key(self) -> str: ...
 
     async def follow(
-        self, run: ActiveRun, state: AgentState, above: Caller | None = None
+        self, run: ActiveRun, state: AgentState, above: Outer | None = None
     ) -> Outcome: ...
 
 
 class Delegates:
     """The agents that one agent lets work in one drive, by the names of its tools."""
 
-    def __init__(self, programs: Mapping[str, Follows], caller: Caller) -> None:
+    def __init__(self, programs: Mapping[str, Follows], outer: Outer) -> None:
         self._programs = programs
-        self._caller = caller
+        self._outer = outer
 
     async def work(
         self, name: str, call: Call, tool: AgentTool, checked: Any, time: Time
     ) -> ToolMessage | Sequence[Ask]:
-        """Let the agent behind the call work: what its caller reads of it, or the questions that
-        it waits with. `checked` is not looked at where it has begun.
+        """Let the agent behind the call work: what its outer agent reads of it, or the questions
+        that it waits with. `checked` is not looked at where it has begun.
 
         Raises Unfit where another version of the agent has begun.
         """
-        run, path = self._caller.run, name + INSIDE
+        run, path = self._outer.run, name + INSIDE
         program = self._programs[call.name]
         asked = await run.step(path + ASKED, partial(_task, program, tool, checked), Task)
         if not _is_of(tool.agent, asked.program):
@@ -77,7 +77,7 @@ class Delegates:
         self, program: Follows, inner: ActiveRun, state: AgentState, time: Time
     ) -> Outcome:
         try:
-            return await program.follow(inner, state, replace(self._caller, time=time))
+            return await program.follow(inner, state, replace(self._outer, time=time))
         except (ProviderError, ConnectionFailedError) as error:
             if error is not state.raised:
                 # A hook's, or of what the app lends: it ends the run, as it would anywhere.
@@ -112,7 +112,7 @@ def _end(inner: ActiveRun) -> Outcome | None:
 
 
 def _shown(run: ActiveRun, call: Call, program: str) -> Callable[[Any], None]:
-    """What passes in the agent, shown to who watches its caller."""
+    """What passes in the agent, shown to who watches its outer agent."""
     agent, deltas = program.partition("@")[0], count()
 
     def show(event: InnerPassing) -> None:
@@ -131,7 +131,7 @@ def _shown(run: ActiveRun, call: Call, program: str) -> Callable[[Any], None]:
 
 
 def _outer(path: str, call: Call, ask: Ask) -> Ask:
-    """A question of the agent's, as one of its caller's."""
+    """A question of the agent's, as one of its outer agent's."""
     question = ask.question
     assert isinstance(question, Pending)
     within = (call.name, *question.within)

@@ -7,8 +7,8 @@ import math
 
 
 class Time:
-    """What is left of the run's time at work for one move, `above` of its caller's. Waiting for
-    what another process may have left running is no work: it moves the end."""
+    """What is left of the run's time at work for one move, `above` of its outer agent's. Waiting
+    for what another process may have left running is no work: it moves the end."""
 
     def __init__(self, seconds: float | None, above: Time | None = None) -> None:
         self.limit = None if seconds is None else asyncio.timeout(seconds)
@@ -19,13 +19,13 @@ class Time:
         self._waited = 0.0
 
     def expired(self) -> bool:
-        """Whether its end has come, or its caller's."""
+        """Whether its end has come, or its outer agent's."""
         if self.limit is not None and self.limit.expired():
             return True
         return self._above is not None and self._above.expired()
 
     def left(self) -> float:
-        """How many seconds there are until its end, or its caller's."""
+        """How many seconds there are until its end, or its outer agent's."""
         above = math.inf if self._above is None else self._above.left()
         end = self.limit and self.limit.when()
         return above if end is None else min(above, end - asyncio.get_running_loop().time())

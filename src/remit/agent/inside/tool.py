@@ -25,7 +25,7 @@ Args:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AgentTool(FunctionTool[..., Any]):
-    """An agent that another may let work. It is called by its caller's loop alone."""
+    """An agent that another may let work. It is called by its outer agent's loop alone."""
 
     agent: Any = field(repr=False)
 

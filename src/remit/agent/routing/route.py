@@ -162,7 +162,7 @@ class Route:
         return int.from_bytes(digest, "big") / 2**32
 
     def _rest(self) -> dict[str, Any]:
-        """What is left of each bound, the run's own and its callers'."""
+        """What is left of each bound, the run's own and its outer agents'."""
         rest = left(self.state, self._plan.budget)
         return rest if self._least is None else self._least(rest)
 

@@ -55,7 +55,7 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def inventory(agent: Any, granted: frozenset[str] | None, by: str = "app") -> Inventory:
-    """What `agent` can do inside `granted`, which is set `by` an app or a caller; None for no
+    """What `agent` can do inside `granted`, which is set `by` an app or an outer agent; None for no
     such bound."""
     inside = agent.granted if granted is None else agent.granted & granted
     return Inventory(
@@ -84,7 +84,7 @@ def _entry(
         timeout=tool.seconds,
         why_not=_why_not(tool.needs, own, granted, by),
         loose=form.why if isinstance(form, Loose) else None,
-        agent=inventory(tool.agent, inside, "caller") if isinstance(tool, AgentTool) else None,
+        agent=inventory(tool.agent, inside, "outer agent") if isinstance(tool, AgentTool) else None,
     )
 
 

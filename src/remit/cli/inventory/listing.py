@@ -53,8 +53,8 @@ def _object(found: Inventory) -> dict[str, object]:
     return {"kind": "inventory", **msgspec.to_builtins(found), "tools": tools}
 
 
-def _page(found: Inventory, caller: str = "") -> Iterator[Block]:
-    inside = f", inside {caller}" if caller else ""
+def _page(found: Inventory, outer: str = "") -> Iterator[Block]:
+    inside = f", inside {outer}" if outer else ""
     tools = count(len(found.tools), "tool")
     yield Heading(f"{found.agent} {found.version}{inside}: {tools}")
     granted = ", ".join(found.grant) or "nothing"

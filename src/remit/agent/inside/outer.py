@@ -16,20 +16,20 @@ from remit.values.results import Finish
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class Outer:
     """Who let an agent work: its run and what is known of it, its budget, what its tools are lent,
-    what is left of its time for the move that is made, and its own caller."""
+    what is left of its time for the move that is made, and its own outer agent."""
 
     run: ActiveRun
     state: AgentState
     budget: Budget
     deps: Deps
-    above: Caller | None = None
+    above: Outer | None = None
     time: Time | None = None
 
     def bars(self, inner: ActiveRun, step: str) -> Finish | None:
         """Why the agent with the run `inner` may not make the model call with this step, None if
-        it may: what is spent of cost and tokens is all that its callers have."""
+        it may: what is spent of cost and tokens is all that its outer agents have."""
         past = inner.past
         if past is not None:
             if past.holds(step):
