@@ -66,7 +66,7 @@ def test_a_missing_driver_is_told_with_its_extra(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
 
-    with pytest.raises(ConfigError, match=r"pip install 'remit\[postgres\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[postgres\]'"):
         connect("postgresql://me:secret@host/db", ManualClock())
 
 

@@ -111,4 +111,4 @@ except ConfigError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'remit[encryption]'" in done.stdout
+    assert "pip install '.[encryption]'" in done.stdout

@@ -11,7 +11,10 @@ from importlib import import_module
 from remit.cli import status
 from remit.values.errors import ConfigError, RemitError, RunNotFoundError, UserIdError
 
-_MISSING = "remit: the command needs {name}, which is not installed: pip install 'remit[cli]'"
+_MISSING = (
+    "remit: the command needs {name}, which is not installed: pip install '.[cli]' in a clone of"
+    " remit"
+)
 _EXTRA = ("typer", "rich")
 
 

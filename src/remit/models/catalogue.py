@@ -83,7 +83,7 @@ def check_name(name: str) -> None:
     """Raise ConfigError unless `name` is `provider:name`."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise ConfigError(
-            f"{name!r} names no model: write provider:name, like 'openai:gpt-5.6-mini'"
+            f"{name!r} names no model: write provider:name, like 'openai:gpt-5.4-mini'"
         )
 
 

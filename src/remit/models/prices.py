@@ -102,7 +102,8 @@ def _snapshot() -> Any:
         return importlib.import_module("genai_prices.data_snapshot").get_snapshot()
     except ImportError:
         raise ConfigError(
-            "suggesting prices needs the genai-prices package: pip install 'remit[prices]'"
+            "suggesting prices needs the genai-prices package: pip install '.[prices]' in a clone"
+            " of remit"
         ) from None
 
 

@@ -86,7 +86,7 @@ def _postgres(address: str, clock: Clock) -> Store:
         if (error.name or "psycopg").partition(".")[0] != "psycopg":
             raise
         raise DriverMissingError(
-            "a PostgreSQL store needs its driver: pip install 'remit[postgres]'"
+            "a PostgreSQL store needs its driver: pip install '.[postgres]' in a clone of remit"
         ) from None
     return PostgresStore(address, clock)
 

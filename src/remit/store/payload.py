@@ -145,5 +145,7 @@ def _fernet() -> Any:
     try:
         from cryptography import fernet
     except ImportError:
-        raise ConfigError("encryption needs a library: pip install 'remit[encryption]'") from None
+        raise ConfigError(
+            "encryption needs a library: pip install '.[encryption]' in a clone of remit"
+        ) from None
     return fernet

@@ -10,7 +10,7 @@ from remit.tools.arguments import Plain, Problem, json_type, mended, shown, told
 from remit.values import codec
 from remit.values.errors import ConfigError
 
-_MEND = "install it with `pip install 'remit[jsonschema]'`"
+_MEND = "install it with `pip install '.[jsonschema]'` in a clone of remit"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -222,7 +222,7 @@ def test_a_driver_that_is_missing_is_a_finding(
     code, findings = found(capsys, *words[asked])
 
     assert code == 1
-    assert findings["package-missing"]["mend"] == "pip install 'remit[postgres]'"
+    assert findings["package-missing"]["mend"] == "pip install '.[postgres]' in a clone of remit"
 
 
 def test_a_model_s_package_that_is_missing_is_a_finding(
@@ -238,7 +238,7 @@ def test_a_model_s_package_that_is_missing_is_a_finding(
     code, findings = found(capsys, "--app", "the_app:app")
 
     assert code == 1
-    assert findings["package-missing"]["mend"] == "pip install 'remit[openai]'"
+    assert findings["package-missing"]["mend"] == "pip install '.[openai]' in a clone of remit"
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_without_the_extra_it_says_what_to_install(
 
     assert done.returncode == 2
     assert f"needs {missing}" in done.stderr
-    assert "pip install 'remit[cli]'" in done.stderr
+    assert "pip install '.[cli]'" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -272,7 +272,7 @@ async def test_what_cannot_be_made_is_told_when_it_is_needed(
 async def test_without_the_package_the_mend_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
 
-    with pytest.raises(ConfigError, match=r"pip install 'remit\[bridge\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[bridge\]'"):
         await Bridge("groq:llama-3.3").prepare()
 
 

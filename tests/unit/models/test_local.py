@@ -79,7 +79,7 @@ async def test_without_the_package_the_mend_is_told(
 ) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
 
-    with pytest.raises(ConfigError, match=r"pip install 'remit\[local\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[local\]'"):
         await LocalModel(path=gguf(tmp_path)).prepare()
 
 

@@ -60,7 +60,7 @@ def test_a_missing_key_is_told_before_the_call() -> None:
 def test_a_missing_package_is_told_with_its_mend() -> None:
     told = said('sys.modules["openai"] = None', OPENAI_API_KEY=KEY)
 
-    assert "pip install 'remit[openai]'" in told
+    assert "pip install '.[openai]'" in told
 
 
 def test_a_key_that_cannot_be_sent_is_refused_unshown() -> None:

@@ -112,7 +112,7 @@ def test_what_is_not_in_the_list_is_told_with_what_is_close(name: str, told: str
 def test_without_the_package_the_mend_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
 
-    with pytest.raises(ConfigError, match=r"pip install 'remit\[prices\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[prices\]'"):
         suggest("openai:gpt-5.1")
 
 

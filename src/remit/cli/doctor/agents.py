@@ -90,7 +90,7 @@ def _needs(
                 "error",
                 "package-missing",
                 f"the model {made.name} of agent {agent.name} needs the package {package}",
-                f"pip install 'remit[{extra}]'",
+                f"pip install '.[{extra}]' in a clone of remit",
             )
     if isinstance(made, LocalModel):
         yield from _file(agent, made)

@@ -27,9 +27,10 @@ _GONE = ("temperature", "top_k", "top_p")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnthropicMessages:
     """A model that is asked through the official `anthropic` package (`pip install
-    remit[anthropic]`), in version 2026-10-21 of its interface.
+    '.[anthropic]'`), in version 2026-10-21 of its interface.
 
-    `model` is its name on the server, `provider:model` its name in records. The key is `api_key`,
+    `model` is its name on the server, `provider:model` its name in records,
+    and `provider` with the host of a `base_url` its maker. The key is `api_key`,
     else ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, which are read at the first call; a server with
     a `base_url` may need none. `client` is an `anthropic.AsyncAnthropic` of the caller's own, or
     one of its kind for Google Cloud, Foundry or Bedrock (Mantle); it is used without retries, and

@@ -19,7 +19,7 @@ _MEMBERS = ("request_stream", "model_name", "system")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bridge:
-    """A model of pydantic-ai (`pip install remit[bridge]`), for what no adapter of remit's knows.
+    """A model of pydantic-ai (`pip install '.[bridge]'`), for what no adapter of remit's knows.
 
     `model` is pydantic-ai's name of it, like `groq:llama-3.3-70b-versatile`, or one of its `Model`
     objects, whose clients are the caller's to close. It is asked without retries of its client's

@@ -28,9 +28,10 @@ _OURS_WITHIN = ("maxOutputTokens", "candidateCount", "responseJsonSchema", "resp
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GoogleGemini:
     """A model that is asked through the official `google-genai` package
-    (`pip install remit[google]`).
+    (`pip install '.[google]'`).
 
-    `model` is its name at Google, `provider:model` its name in records. With a `base_url`, which
+    `model` is its name at Google, `provider:model` its name in records,
+    and `provider` with the host of a `base_url` its maker. With a `base_url`, which
     ends before the interface's version, another server of the interface is asked. The key is
     `api_key`, else GOOGLE_API_KEY or GEMINI_API_KEY, read at the first call; a server with a
     `base_url` may need none. `client` is a `google.genai.Client` of the caller's own, for Vertex

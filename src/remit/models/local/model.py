@@ -31,7 +31,7 @@ _OURS = ("model", "messages", "stream", "response_format", "n")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LocalModel:
-    """A model in this process, without a key and without a network (`pip install remit[local]`).
+    """A model in this process, without a key and without a network (`pip install '.[local]'`).
 
     `path` is a GGUF file; `local:` and the file's name stand in records. Nothing is loaded before
     the first request or `prepare`, and then once; `close`, or the end of the process, lets go of

@@ -27,9 +27,10 @@ _PROVIDERS = ("web_search_options", "plugins")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OpenAIChat:
-    """A model that is asked through the official `openai` package (`pip install remit[openai]`).
+    """A model that is asked through the official `openai` package (`pip install '.[openai]'`).
 
-    `model` is its name on the server, `provider:model` its name in records. With a `base_url`
+    `model` is its name on the server, `provider:model` its name in records,
+    and `provider` with the host of a `base_url` its maker. With a `base_url`
     any compatible server is asked. The key is `api_key`, else OPENAI_API_KEY, which is read at
     the first call; a server with a `base_url` may need none. `client` is an
     `openai.AsyncOpenAI` of the caller's own, for Azure, proxies and certificates; it is used

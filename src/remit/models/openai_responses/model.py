@@ -28,9 +28,10 @@ _THEIRS = ("prompt", "context_management", "max_tool_calls")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OpenAIResponses:
-    """A model that is asked through the official `openai` package (`pip install remit[openai]`).
+    """A model that is asked through the official `openai` package (`pip install '.[openai]'`).
 
-    `model` is its name on the server, `provider:model` its name in records. With a `base_url`
+    `model` is its name on the server, `provider:model` its name in records,
+    and `provider` with the host of a `base_url` its maker. With a `base_url`
     another server is asked that speaks Responses. The key is `api_key`, else OPENAI_API_KEY,
     which is read at the first call; a server with a `base_url` may need none. `client` is an
     `openai.AsyncOpenAI` of the caller's own, for Azure, proxies and certificates; it is used

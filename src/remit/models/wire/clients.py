@@ -59,7 +59,8 @@ def sdk(package: str, extra: str, of: str) -> Any:
         return importlib.import_module(package)
     except ImportError:
         raise ConfigError(
-            f"the models of {of} need the {package} package: pip install 'remit[{extra}]'"
+            f"the models of {of} need the {package} package: pip install '.[{extra}]' in a clone"
+            " of remit"
         ) from None
 
 

@@ -72,7 +72,7 @@ def test_a_missing_key_is_told_before_the_call() -> None:
 def test_a_missing_package_is_told_with_its_mend() -> None:
     told = said('sys.modules["anthropic"] = None', ANTHROPIC_API_KEY=KEY)
 
-    assert "pip install 'remit[anthropic]'" in told
+    assert "pip install '.[anthropic]'" in told
 
 
 @pytest.mark.slow

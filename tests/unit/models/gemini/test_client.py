@@ -79,7 +79,7 @@ def test_a_missing_key_is_told_before_the_call() -> None:
 def test_a_missing_package_is_told_with_its_mend() -> None:
     told = said('sys.modules["google.genai"] = None', GEMINI_API_KEY=KEY)
 
-    assert "pip install 'remit[google]'" in told
+    assert "pip install '.[google]'" in told
 
 
 @pytest.mark.parametrize("variable", ["GOOGLE_API_KEY", "GEMINI_API_KEY"])
