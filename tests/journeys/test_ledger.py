@@ -51,7 +51,7 @@ async def by(app: App, *groups: Group) -> dict[Any, Decimal]:
 async def test_every_sum_of_the_ledger_is_that_of_the_runs(
     store: Store, clock: ManualClock
 ) -> None:
-    """C75. To the last digit, by whatever it is grouped, with what agents inside spent."""
+    """To the last digit, by whatever it is grouped, with what agents inside spent."""
     inner = scout(odd(said(Say("x"), read=11), said(Say("y"), read=13), name="m:small"))
     agent = chief(
         odd(

@@ -288,7 +288,7 @@ async def test_another_stores_failure_inside_a_model_is_no_failure_of_ours() -> 
 async def test_the_ledger_has_every_attempt_that_may_have_been_charged(
     store: Store, clock: ManualClock
 ) -> None:
-    """C79."""
+    """Failed ones too, to the last digit of what the run says that it cost."""
     model = Halting(A, [(0, BUSY), (0, TIMEOUT), (1, CUT)], card=SHORT)
     async with app_of(desk_of(model, retry=AT_ONCE), store, clock) as app:
         run = await ended(app, await app.start("clerk", "x", user="u_1"))

@@ -79,7 +79,7 @@ async def test_what_it_uses_counts_in_its_callers_run_and_no_turn_does(
 async def test_what_its_caller_has_left_bounds_it(
     store: Store, clock: ManualClock, bound: dict[str, Any], finish: str
 ) -> None:
-    """C75. Its own budget would allow more, and its caller is stopped by it, too."""
+    """Its own budget would allow more, and its caller is stopped by it, too."""
     endless = [paid(Call("look", number=number), output=4) for number in range(9)]
     inner = long_lived(lambda request: endless[len(done(request))])
     inner.card = PENNY
@@ -200,9 +200,7 @@ async def test_a_cancel_of_its_caller_stops_it(store: Store, clock: ManualClock)
     assert result.status == "not_run"
 
 
-async def test_the_end_of_its_callers_time_ends_it_and_keeps_what_it_was_saying(
-    store: Store,
-) -> None:
+async def test_the_end_of_its_callers_time_ends_it_and_keeps_what_it_was_saying() -> None:
     inner = ScriptedModel([[Say("Half", pieces=["Half"]), Say("never", delay=30)]], card=PENNY)
     agent = chief(
         priced([paid(Call("scout", task="x"), output=1)]),

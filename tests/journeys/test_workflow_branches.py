@@ -199,7 +199,7 @@ async def test_a_message_that_does_not_fit_is_received_and_told(
         assert (await flows.ended(run)).output == ["receive:0", 2]
 
 
-async def test_a_short_sleep_gives_nothing_back(clock: ManualClock) -> None:
+async def test_a_short_sleep_gives_nothing_back() -> None:
     store = MemoryStore()
 
     @workflow
@@ -260,9 +260,7 @@ async def test_times_without_a_zone_and_durations_of_the_past_are_refused(
     assert "9000" in ended.output[3]
 
 
-async def test_a_step_past_its_timeout_fails_and_its_thread_is_left(
-    store: Store, clock: ManualClock
-) -> None:
+async def test_a_step_past_its_timeout_fails_and_its_thread_is_left(store: Store) -> None:
     release = threading.Event()
 
     @workflow

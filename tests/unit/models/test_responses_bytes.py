@@ -103,10 +103,6 @@ async def test_an_answer_cut_at_any_event_is_an_error_that_may_have_cost(
             await answer_to(Reply(sent, ending=ending), tools=["find_order"])
 
     assert caught.value.may_cost
-    assert caught.value.usage is not None
-    assert caught.value.usage.estimated
-    assert caught.value.usage.input_tokens > 10
-    assert (caught.value.usage.output_tokens > 0) is (count > 2)
 
 
 @pytest.mark.slow
@@ -117,7 +113,7 @@ async def test_an_answer_that_falls_silent_is_an_error_that_may_have_cost(count:
     with pytest.raises(ConnectionFailedError, match=r"for 0\.2 seconds") as caught:
         await answer_to(Reply(sent, ending="hang"), tools=["find_order"], timeout=0.2)
 
-    assert caught.value.usage is not None
+    assert caught.value.may_cost
 
 
 @pytest.mark.parametrize("ending", ["cut", "end", "close", "hang"])

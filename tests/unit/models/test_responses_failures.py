@@ -45,7 +45,6 @@ async def test_a_refusal_is_told_with_its_facts_and_asked_once(status: int) -> N
     assert (error.status, error.code, error.message) == (status, "rate_limit_exceeded", "Try later")
     assert (error.request_id, error.retry_after) == ("req_7", 3.0)
     assert error.may_cost is (status in (408, 504))
-    assert (error.usage is not None) is error.may_cost
     assert len(server.requests) == 1
 
 
@@ -62,7 +61,6 @@ async def test_a_server_that_cannot_be_reached_cost_nothing() -> None:
         await chunks_of(asking)
 
     assert not caught.value.may_cost
-    assert caught.value.usage is None
     assert caught.value.__context__ is None
     assert KEY not in all_of(caught.value)
 
@@ -73,9 +71,6 @@ async def test_a_request_that_was_sent_and_not_answered_may_have_cost(reply: Rep
         await answer_to(reply, timeout=0.3)
 
     assert caught.value.may_cost
-    assert caught.value.usage is not None
-    assert caught.value.usage.input_tokens > 10
-    assert caught.value.usage.output_tokens == 0
 
 
 def all_of(error: BaseException) -> str:

@@ -288,7 +288,7 @@ FAILURES: dict[str, tuple[Event, str | None]] = {
 
 @pytest.mark.parametrize("begun", [False, True])
 @pytest.mark.parametrize(("failure", "code"), FAILURES.values(), ids=FAILURES.keys())
-async def test_a_failure_in_a_stream_is_told_with_what_it_cost(
+async def test_a_failure_in_a_stream_is_told_as_one_that_may_have_cost(
     failure: Event, code: str | None, begun: bool
 ) -> None:
     with pytest.raises(ProviderError, match="Oh no") as caught:
@@ -298,9 +298,6 @@ async def test_a_failure_in_a_stream_is_told_with_what_it_cost(
     assert error.status == 200
     assert error.code is None if code is None else (error.code or "").startswith(code)
     assert error.may_cost
-    assert error.usage is not None
-    assert error.usage.estimated is ("response" not in failure)
-    assert (error.usage.output_tokens > 0) is (begun or "response" in failure)
 
 
 async def test_a_failed_answer_without_words_is_a_failure() -> None:

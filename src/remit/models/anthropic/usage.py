@@ -13,7 +13,6 @@ _COUNTS = (
     "cache_creation_input_tokens",
     "output_tokens",
 )
-_LONG = "cache_write_long_tokens"
 
 
 class Tally:
@@ -57,16 +56,11 @@ class Tally:
             input_tokens=count("input_tokens", 0) + read + written,
             cache_read_tokens=read,
             cache_write_tokens=written,
+            cache_write_long_tokens=long,
             output_tokens=output,
             reasoning_tokens=min(thinking, output),
             estimated=self._odd or thinking > output,
-            **_written_for_long(long),
         )
-
-
-def _written_for_long(tokens: int) -> dict[str, Any]:
-    """Writes that are kept for an hour, where usage tells them apart from others."""
-    return {_LONG: tokens} if _LONG in Usage.__struct_fields__ else {}
 
 
 def _inside(report: dict[str, Any], part: str, name: str) -> object:

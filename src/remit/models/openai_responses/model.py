@@ -89,26 +89,21 @@ class OpenAIResponses:
 
         Raises ConfigError before the call where the package or a key is missing, ProviderError
         for what the server refuses or reports, ConnectionFailedError for a server that cannot
-        be reached, falls silent or is cut off. Both say whether tokens may have been charged, and
-        in `usage` how many, estimated unless the server told.
+        be reached, falls silent or is cut off. Both say whether tokens may have been charged.
         """
         client = await self._clients.open()
         asked = self.body(request)
         reader = Reader((tool.name for tool in request.tools), asked)
-        try:
-            async with asking(client, asked, self.timeout) as source:
-                ended = False
-                while not ended:
-                    chunks, ended = await listen(source, reader, self.timeout)
-                    for chunk in chunks:
-                        yield chunk
-                _check_whole(source, reader)
-                for chunk in reader.close():
+        async with asking(client, asked, self.timeout) as source:
+            ended = False
+            while not ended:
+                chunks, ended = await listen(source, reader, self.timeout)
+                for chunk in chunks:
                     yield chunk
-                await source.drain()
-        except (ProviderError, ConnectionFailedError) as error:
-            error.usage = reader.used if error.may_cost else None
-            raise
+            _check_whole(source, reader)
+            for chunk in reader.close():
+                yield chunk
+            await source.drain()
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """The body of the HTTP request that asks `request`."""
