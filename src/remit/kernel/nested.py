@@ -64,10 +64,11 @@ def _program(run: ActiveRun, path: str) -> str | None:
 
 
 class _InnerPast:
-    """What a replay has of the run around, for what is recorded under a path of it.
+    """The past of a program inside, for a replay of the run around it.
 
-    What is revealed to that run may be ahead of what is driven here, since others are driven
-    beside it: the program here knows no step before it comes to it.
+    Programs that are driven side by side share one journal. A replay may already have shown the
+    run around more of it than this program has come to; the program is told of a step only when it
+    comes to it.
     """
 
     def __init__(self, run: ActiveRun, past: Past, path: str) -> None:
@@ -80,7 +81,7 @@ class _InnerPast:
         return self._past.known
 
     def begin(self) -> list[tuple[int, AnyFact]]:
-        """What was known here when this drive began."""
+        """The program's own facts, as they were when the drive under replay began."""
         facts = [
             (seq, fact)
             for seq, fact in self._run.facts
@@ -124,8 +125,8 @@ def nested(run: ActiveRun, path: str, show: Callable[[Any], None] | None = None)
     """What is recorded of `run` under `path`, as a run of its own for a program that goes on in
     it. It hears the answers that come to its questions.
 
-    With `show` it is told like the run around it: that takes what passes by in it, and a replay
-    of the run around goes through it."""
+    With `show` readers and replays of the run around are told of it as well: `show` takes its
+    passing events, and a replay drives it step by step."""
     past = None if run.past is None or show is None else _InnerPast(run, run.past, path)
     known = own_facts(run.facts, path) if past is None else past.begin()
     inner = ActiveRun(

@@ -19,8 +19,8 @@ def unheard(seq: int, fact: AnyFact) -> None:
 
 
 class Part(NamedTuple):
-    """Facts that are to be stored together, their bodies, the format that reads them, who hears
-    of them, and the money that they tell of."""
+    """Facts that are to be stored together: with their bodies, the lowest format whose readers
+    understand them all, who is told once they are stored, and what the ledger is to be told."""
 
     facts: Sequence[AnyFact]
     bodies: tuple[bytes, ...]

@@ -51,8 +51,9 @@ class Delegates:
     async def work(
         self, name: str, call: Call, tool: AgentTool, checked: Any, time: Time
     ) -> ToolMessage | Sequence[Ask]:
-        """Let the agent behind the call work: what its outer agent reads of it, or the questions
-        that it waits with. `checked` is not looked at where it has begun.
+        """Let the agent behind the call work. Gives the result that the calling model reads, or the
+        questions to people with which the agent waits. `checked` are the call's arguments; an agent
+        that has begun keeps the task that is recorded, and they are not looked at.
 
         Raises Unfit where another version of the agent has begun.
         """
@@ -84,7 +85,8 @@ class Delegates:
                 raise
             return Outcome(status="failed", error=told_error(error))
         except (RecordEnds, Unfit):
-            # In a replay: what an error or the end of its time cut short would have gone on.
+            # A replay knows no clock and no failure: it drives on where the agent was cut short,
+            # up to the end of the record. How the agent ended is then read from its last step.
             if inner.past is None or not inner.past.holds(END):
                 raise
             inner.past.recall(END)

@@ -17,8 +17,8 @@ from remit.values.results import Finish
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """Who let an agent work: its run and what is known of it, its budget, what its tools are lent,
-    what is left of its time for the move that is made, and its own outer agent."""
+    """The agent that let another work: its run and the state of that, its budget, what its tools
+    are lent, its own outer agent (`above`), and what is left of its time for the move under way."""
 
     run: ActiveRun
     state: AgentState
@@ -28,14 +28,17 @@ class Outer:
     time: Time | None = None
 
     def bars(self, inner: ActiveRun, step: str) -> Finish | None:
-        """Why the agent with the run `inner` may not make the model call with this step, None if
-        it may: what is spent of cost and tokens is all that its outer agents have."""
+        """The finish of an agent that may not make the model call `step`, since its outer agents have
+        no cost or no tokens left; None where it may. `inner` is the agent's run.
+
+        In a replay a call that is recorded was allowed. Where none is and the agent has ended, what
+        its outer agents had left is read as it stood at that end."""
         past = inner.past
         if past is not None:
             if past.holds(step):
                 return None
             if past.holds(END):
-                # What ran beside it was known when it ended; how much of that is told by its end.
+                # Calls beside this one spend, too: recalling the end brings all recorded before it.
                 past.recall(END)
         rest = self.least({})
         if rest["cost"] == 0:
@@ -43,8 +46,8 @@ class Outer:
         return "tokens" if rest["tokens"] == 0 else None
 
     def least(self, rest: Mapping[str, Any]) -> dict[str, Any]:
-        """The `rest` of each bound of an agent below, or what is left here of cost, tokens and
-        seconds, or further above, where that is less."""
+        """`rest` is what an agent below has left of each bound. Of cost, tokens and seconds the
+        least that it, this agent or any caller further above has left takes its place."""
         self.state.catch_up(self.run.facts)
         own = left(self.state, self.budget)
         found = {**rest}

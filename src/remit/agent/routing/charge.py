@@ -21,7 +21,7 @@ def used(request: ModelRequest, assembly: Assembly, model: Model, cut: bool) -> 
 
 
 def most(request: ModelRequest, assembly: Assembly, model: Model) -> Usage:
-    """What a call may have used at most of which nobody saw an answer, priced."""
+    """The most that a call can have used whose answer nobody saw, priced."""
     return _at_least(assembly.usage, request.max_output, request, model)
 
 

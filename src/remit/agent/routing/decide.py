@@ -32,9 +32,10 @@ class Stop(NamedTuple):
 def decide(
     failure: Failure, wait: float | None, *, fits: bool, others: Sequence[str]
 ) -> Again | Switch | Stop:
-    """What follows `failure`. `wait` is how long the same model would be left alone, None where it
-    has been asked often enough; `fits` says whether the run has the time for that, and the money
-    for a call that failed and another. `others` are the models that could take over, in order."""
+    """What follows `failure`. `wait` is how many seconds the same model would be left alone before
+    it is asked again, None where it has been asked often enough. `fits` says whether the run has
+    time for that wait, and room in its budget for the failed call and another. `others` are the
+    models that could take over, in order."""
     if failure.repeats and wait is not None and fits:
         return Again(wait)
     if failure.passes_on and others:

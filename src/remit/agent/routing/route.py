@@ -34,7 +34,8 @@ _LOOKS_EVERY = 1.0
 
 
 class Route:
-    """The model of `plan`, as a run asks it whose `state` knows what failed before."""
+    """The way to the model of `plan`: asking it, again where it failed, and who takes over. What
+    failed before is in the run's `state`."""
 
     def __init__(
         self,
@@ -61,8 +62,8 @@ class Route:
         return f"{call}:{len(failed)}" if failed else call
 
     async def pass_on(self, call: str, messages: Iterable[Message]) -> None:
-        """Record instead of the model call `call` who takes over from a model that is switched
-        off. Raises ConfigError where nobody can."""
+        """Record who takes over from a model that is switched off, in the place of the model call
+        `call`. Raises ConfigError where nobody can."""
 
         async def refuse() -> Failed:
             return self._refused(messages)
@@ -70,7 +71,8 @@ class Route:
         await self._run.step(self.step(call), refuse, Attempted)
 
     async def rest(self) -> None:
-        """Wait until the model may be asked again. Raises what forbids a call after that."""
+        """Wait until the model may be asked again. Raises as soon as the run may make no call here,
+        since its lease has ended or the process leaves."""
         run, failures = self._run, self.state.failures
         if not failures.calls or run.past is not None:
             return
