@@ -23,9 +23,9 @@ class Card:
     `accepts` is what its messages may hold: `text`, `image`, `pdf`. URLs of images and PDFs are
     handed to it only if their host is one of `hosts`. `image_tokens` and `pdf_tokens` are what one
     of them counts for where tokens are estimated. A model that is not `enabled` is not asked: the
-    next of its agent's takes over. With `structured` its provider keeps answers to a JSON Schema,
-    also beside tools. Raises ConfigError for what is no Pricing, no number of tokens, no such
-    content, no host and no bool.
+    next of its agent's takes over. `structured` says that its provider keeps answers to a JSON
+    Schema, also beside tools; some adapters know without it and do not look at it. Raises
+    ConfigError for what is no Pricing, no number of tokens, no such content, no host and no bool.
     """
 
     pricing: Pricing | None = None

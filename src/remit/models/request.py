@@ -9,6 +9,19 @@ import msgspec
 from remit.values.messages import Message
 from remit.values.usage import Usage
 
+__all__ = [
+    "CallChunk",
+    "Chunk",
+    "ModelRequest",
+    "OutputSpec",
+    "ReasoningChunk",
+    "Stop",
+    "StopChunk",
+    "TextChunk",
+    "ToolSpec",
+    "UsageChunk",
+]
+
 Stop = Literal["end", "calls", "length", "refusal", "pause"]
 """`pause`: the model is not done, and goes on when it is asked again."""
 
