@@ -28,8 +28,8 @@ class Outer:
     time: Time | None = None
 
     def bars(self, inner: ActiveRun, step: str) -> Finish | None:
-        """The finish of an agent that may not make the model call `step`, since its outer agents have
-        no cost or no tokens left; None where it may. `inner` is the agent's run.
+        """The finish of an agent that may not make the model call `step`, since its outer agents
+        have no cost or no tokens left; None where it may. `inner` is the agent's run.
 
         In a replay a call that is recorded was allowed. Where none is and the agent has ended, what
         its outer agents had left is read as it stood at that end."""
@@ -47,7 +47,7 @@ class Outer:
 
     def least(self, rest: Mapping[str, Any]) -> dict[str, Any]:
         """`rest` is what an agent below has left of each bound. Of cost, tokens and seconds the
-        least that it, this agent or any caller further above has left takes its place."""
+        least that it, this agent or any agent further out has left takes its place."""
         self.state.catch_up(self.run.facts)
         own = left(self.state, self.budget)
         found = {**rest}

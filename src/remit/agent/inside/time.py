@@ -7,16 +7,16 @@ import math
 
 
 class Time:
-    """The time that a run has left for one move. `above` is that of its outer agent's move, within which
-    it stays. While it waits for a call that another process may still be making it does no work, so
-    such a wait moves the end."""
+    """The time that a run has left for one move. `above` is that of its outer agent's move, within
+    which it stays. While it waits for a call that another process may still be making it does no
+    work, so such a wait moves the end."""
 
     def __init__(self, seconds: float | None, above: Time | None = None) -> None:
         self.limit = None if seconds is None else asyncio.timeout(seconds)
         self._above = above
         bounded = self.limit is not None or (above is not None and above.ends is not None)
         self.ends: Time | None = self if bounded else None
-        """Itself; None where neither it nor its caller has an end."""
+        """Itself; None where neither it nor its outer agent has an end."""
         self._waited = 0.0
 
     def expired(self) -> bool:
