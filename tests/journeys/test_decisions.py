@@ -16,6 +16,7 @@ from remit.errors import (
     NotPausedError,
     ProviderError,
     RunNotFoundError,
+    UserIdError,
 )
 from remit.kernel.facts import Answered, Paused
 from remit.kernel.interrupt import Answer
@@ -294,6 +295,13 @@ async def test_a_conversation_cannot_decide(store: Store, clock: ManualClock) ->
         ({}, ConfigError, "approve="),
         ({"approve": []}, ConfigError, "approve="),
         ({"approve": "call_x"}, ConfigError, "list"),
+        ({"approve": True}, ConfigError, "pending.*not True"),
+        ({"approve": None}, ConfigError, "pending.*not None"),
+        ({"approve": [None]}, ConfigError, "pending.*not .None"),
+        ({"approve": "PENDING"}, ConfigError, r"approve=\[run.pending\[0\].id\]"),
+        ({"approve": ["PENDING"]}, ConfigError, r"approve=\[run.pending\[0\].id\]"),
+        ({"deny": {5: "no"}}, ConfigError, "deny=.*pending"),
+        ({"edit": {5: {}}}, ConfigError, "edit=.*pending"),
         ({"approve": ["CALL", "CALL"]}, ConfigError, "twice"),
         ({"approve": ["CALL"], "deny": {"CALL": "no"}}, ConfigError, "twice"),
         ({"approve": ["CALL", "call_x"]}, NotPausedError, "call_x"),
@@ -304,7 +312,9 @@ async def test_a_conversation_cannot_decide(store: Store, clock: ManualClock) ->
         ({"edit": {"CALL": {"amount": object()}}}, EditRefusedError, "pay_out"),
         ({"approve": ["CALL"], "by": None}, ConfigError, "Caller"),
         ({"approve": ["CALL"], "by": "staff_1"}, ConfigError, "Caller"),
-        ({"approve": ["CALL"], "by": Caller(user=5)}, ConfigError, "Caller"),  # type: ignore[arg-type]
+        ({"approve": ["CALL"], "by": Caller()}, ConfigError, "user"),
+        ({"approve": ["CALL"], "by": Caller(roles=frozenset({"staff"}))}, ConfigError, "user"),
+        ({"approve": ["CALL"], "by": Caller(user="Ann Lee")}, UserIdError, "by.user 'Ann Lee'"),
     ],
 )
 async def test_a_wrong_decision_is_refused_and_the_pause_stays(
@@ -313,7 +323,7 @@ async def test_a_wrong_decision_is_refused_and_the_pause_stays(
     desk = Desk()
     async with app_of(clerk(PAY, desk.tools()), store, clock) as app:
         run = await paused(app)
-        given = _with_call(decision, run.pending[0].id)
+        given = _with_call(decision, run.pending)
         with pytest.raises(error, match=says):
             await app.decide(run.id, **({"by": STAFF} | given))
         again = await app.get(run.id)
@@ -322,13 +332,18 @@ async def test_a_wrong_decision_is_refused_and_the_pause_stays(
         assert (await ended(app, run.id)).finish == "answer"
 
 
-def _with_call(value: Any, call: str) -> Any:
-    """`value` with the call's id wherever it says CALL."""
+def _with_call(value: Any, pending: Any) -> Any:
+    """`value` with the id of the pending call wherever it says CALL, and what waits itself for
+    PENDING."""
     if value == "CALL":
-        return call
+        return pending[0].id
+    if value == "PENDING":
+        return pending
     if isinstance(value, dict):
-        return {_with_call(key, call): _with_call(inner, call) for key, inner in value.items()}
-    return [_with_call(inner, call) for inner in value] if isinstance(value, list) else value
+        return {
+            _with_call(key, pending): _with_call(inner, pending) for key, inner in value.items()
+        }
+    return [_with_call(inner, pending) for inner in value] if isinstance(value, list) else value
 
 
 async def test_a_run_that_does_not_wait_takes_no_decision(store: Store, clock: ManualClock) -> None:

@@ -28,7 +28,7 @@ def decisions(
     does not wait, EditRefusedError for arguments that do not fit the tool, and for any of a call
     that may have happened.
     """
-    approved = list(approve)
+    approved = call_ids(approve)
     named = check_named(approved, deny, edit)
     keys = {pending.id: (key, pending) for key, pending in asks.items()}
     for call in named:
@@ -50,13 +50,25 @@ def decisions(
     return found
 
 
+def call_ids(approve: object) -> list[str]:
+    """`approve` as ids. Raises ConfigError."""
+    if isinstance(approve, Iterable) and not isinstance(approve, str | Mapping):
+        found = list(approve)
+        if all(isinstance(call, str) for call in found):
+            return found
+        approve = found
+    raise ConfigError(
+        f"approve= takes a list of call ids, like approve=[run.pending[0].id], not {approve!r:.80}"
+    )
+
+
 def check_named(
     approve: Iterable[str], deny: Mapping[str, str], edit: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
     """The calls that are decided. Raises ConfigError for one named twice, for none at all, and for
     what names none."""
-    _check_shapes(approve, deny, edit)
-    named = [*approve, *deny, *edit]
+    _check_shapes(deny, edit)
+    named = [*call_ids(approve), *deny, *edit]
     if not named:
         raise ConfigError("nothing was decided: give approve=, deny= or edit=")
     twice = sorted({call for call in named if named.count(call) > 1})
@@ -65,13 +77,24 @@ def check_named(
     return named
 
 
-def _check_shapes(approve: object, deny: object, edit: object) -> None:
-    if isinstance(approve, str):
-        raise ConfigError("approve= takes a list of call ids, like approve=[run.pending[0].id]")
-    if not isinstance(deny, Mapping) or not all(isinstance(why, str) for why in deny.values()):
-        raise ConfigError(f"deny= takes a reason for each call id, not {deny!r}")
-    if not isinstance(edit, Mapping) or not all(isinstance(new, Mapping) for new in edit.values()):
-        raise ConfigError(f"edit= takes new arguments for each call id, not {edit!r}")
+def _check_shapes(deny: object, edit: object) -> None:
+    if not _is_by_id(deny, str):
+        raise ConfigError(
+            "deny= takes a reason for each call id, like deny={run.pending[0].id: 'too much'},"
+            f" not {deny!r:.80}"
+        )
+    if not _is_by_id(edit, Mapping):
+        raise ConfigError(
+            "edit= takes new arguments for each call id, like"
+            f" edit={{run.pending[0].id: {{'amount': 1}}}}, not {edit!r:.80}"
+        )
+
+
+def _is_by_id(given: object, kind: Any) -> bool:
+    """Whether `given` maps texts to values of this kind."""
+    if not isinstance(given, Mapping):
+        return False
+    return all(isinstance(key, str) and isinstance(value, kind) for key, value in given.items())
 
 
 def _edited(

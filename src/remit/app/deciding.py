@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from remit.agent.asking import check_caller
-from remit.agent.decisions import check_named, decisions
+from remit.agent.decisions import call_ids, check_named, decisions
 from remit.app.asked import sent_to
 from remit.app.decided import first
 from remit.app.house import House
@@ -34,7 +34,7 @@ async def decide(
 ) -> int:
     """`App.decide`, on the run of `row`."""
     check_caller(by)
-    calls = list(approve) if not isinstance(approve, str) else approve
+    calls = call_ids(approve)
     named = check_named(calls, deny, edit)
     asks = pending_calls(row.id, await facts_of(house.store, row.id))
     async with _telling_who_was_first(house, row.id, named):
