@@ -90,6 +90,17 @@ def test_what_is_no_tool_is_refused_with_its_mend(given: Any) -> None:
         an_agent(given)
 
 
+def test_an_agent_among_the_tools_is_told_how_it_becomes_one() -> None:
+    with pytest.raises(ConfigError, match=r"agent 'desk' among.*\.as_tool\(description=…\)"):
+        an_agent(an_agent(named("find")))
+
+
+@pytest.mark.parametrize("tools", ["ok", b"ok", {"find": 1}, 5, None, named("find")], ids=str)
+def test_tools_that_are_no_list_are_refused(tools: Any) -> None:
+    with pytest.raises(ConfigError, match=r"tools of agent 'desk' must be a list of tools, not"):
+        an_agent().replace(tools=tools)
+
+
 @pytest.mark.parametrize("field", ["web_search_options", "plugins"])
 def test_a_model_that_would_have_its_server_run_tools_is_refused(field: str) -> None:
     with pytest.raises(ConfigError, match=rf"{field}.*write a tool"):

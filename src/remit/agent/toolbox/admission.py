@@ -27,8 +27,11 @@ _ALIKE = str.maketrans({"0": "o", "1": "l", "I": "l", "-": "_"})
 def toolbox(agent: str, tools: object) -> tuple[Tool, ...]:
     """`tools` as those of the agent of this name. Raises ConfigError for what is no tool, for one
     that a provider runs itself, and for two whose names would be taken for each other."""
-    if isinstance(tools, Tool) or not isinstance(tools, Iterable):
-        raise ConfigError(f"tools of agent {agent!r} must be a list, not {tools!r}")
+    if isinstance(tools, Tool | str | bytes | Mapping) or not isinstance(tools, Iterable):
+        raise ConfigError(
+            f"tools of agent {agent!r} must be a list of tools, not {tools!r:.200}: mark each"
+            " function with @tool"
+        )
     found = tuple(tools)
     for tool in found:
         if not isinstance(tool, Tool):
@@ -71,6 +74,11 @@ def _seen(name: str) -> str:
 
 def _no_tool(agent: str, given: Any) -> str:
     ran = _run_by_provider(given)
+    if callable(getattr(given, "as_tool", None)):
+        return (
+            f"the agent {getattr(given, 'name', given)!r} among the tools of agent {agent!r} is no"
+            " tool yet: give tools=[that_agent.as_tool(description=…)], which says when to ask it"
+        )
     if ran is None:
         return f"{given!r:.200} is no tool of agent {agent!r}: mark the function with @tool"
     return (
