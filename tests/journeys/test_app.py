@@ -132,7 +132,8 @@ async def test_another_agent_of_the_same_name_is_refused(store: Store, clock: Ma
         ({"tenant": "a b"}, UserIdError),
         ({"message": " "}, ConfigError),
         ({"by": "staff_1"}, ConfigError),
-        ({"by": Caller(user=5)}, ConfigError),  # type: ignore[arg-type]  # this is what is refused
+        ({"by": Caller(user="anna@example.com")}, UserIdError),
+        ({"by": Caller(user="u_1", tenant="a b")}, UserIdError),
     ],
 )
 async def test_a_wrong_start_leaves_no_run(

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit.testing.clock import ManualClock
-from remit.values import errors, ids
+from remit.values import codec, errors, ids
 from remit.values.clock import SystemClock
 from remit.values.errors import ConfigError, LetGo, RemitError, StoreError
 from remit.values.exact import from_nano
@@ -190,6 +190,35 @@ def test_a_name_or_an_address_is_no_id(value: object) -> None:
 def test_callers_compare_by_what_they_are() -> None:
     assert Caller(user="u", roles=frozenset({"a"})) == Caller(user="u", roles=frozenset({"a"}))
     assert Caller(user="u") != Caller(user="v")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"user": 5},
+        {"tenant": b"t"},
+        {"roles": "staff"},
+        {"roles": None},
+        {"may": {5}},
+        {"may": {"pay": True}},
+        {"may": True},
+    ],
+    ids=str,
+)
+def test_a_caller_that_no_journal_could_hold_is_refused_when_it_is_made(
+    wrong: dict[str, Any],
+) -> None:
+    (name,) = wrong
+    with pytest.raises(ConfigError, match=f"Caller.{name} must be"):
+        Caller(**wrong)
+
+
+def test_a_caller_s_roles_are_a_set_however_they_are_given() -> None:
+    caller = Caller(user="u", roles={"a"}, may=["b", "b"])  # type: ignore[arg-type]  # as people write it
+
+    assert (caller.roles, caller.may) == (frozenset({"a"}), frozenset({"b"}))
+    assert hash(caller) == hash(Caller(user="u", roles=frozenset({"a"}), may=frozenset({"b"})))
+    assert codec.decode(codec.encode(caller), Caller) == caller
 
 
 FACTS: dict[str, dict[str, Any]] = {

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import get_args
 
-import msgspec
-
 from remit.agent.parts import Content, check_accepted, user_message
 from remit.agent.resuming import history_of
 from remit.agent.state import AgentInput
@@ -69,16 +67,19 @@ class Asking:
 
 
 def check_caller(by: object) -> None:
-    """Raise ConfigError unless `by` is a Caller that can be read again from a journal."""
-    try:
-        if isinstance(by, Caller):
-            msgspec.convert(msgspec.to_builtins(by), Caller)
-            return
-    except (TypeError, msgspec.ValidationError):
-        pass
-    raise ConfigError(
-        f"by= must be a Caller with text for its ids and sets of text for roles and may, not {by!r}"
-    )
+    """Raise ConfigError unless `by` is a Caller, UserIdError unless its ids are of their shape."""
+    if not isinstance(by, Caller):
+        raise ConfigError(f"by= must be a Caller, like Caller(user='u_17'), not {by!r:.80}")
+    for kind, value in (("user", by.user), ("tenant", by.tenant)):
+        if value is not None and not is_id(value):
+            raise UserIdError(kind=f"by.{kind}", value=value)
+
+
+def check_decider(by: object) -> None:
+    """`check_caller`, for one who decides: ConfigError where nobody could say who that was."""
+    check_caller(by)
+    if isinstance(by, Caller) and by.user is None:
+        raise ConfigError("who decides stands in the record: give by=Caller(user=…) a user")
 
 
 def check_page(status: object, limit: object, ids: Mapping[str, object]) -> None:

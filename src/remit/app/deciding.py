@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from remit.agent.asking import check_caller
+from remit.agent.asking import check_caller, check_decider
 from remit.agent.decisions import call_ids, check_named, decisions
 from remit.app.asked import sent_to
 from remit.app.decided import first
@@ -33,7 +33,7 @@ async def decide(
     edit: Mapping[str, Mapping[str, Any]],
 ) -> int:
     """`App.decide`, on the run of `row`."""
-    check_caller(by)
+    check_decider(by)
     calls = call_ids(approve)
     named = check_named(calls, deny, edit)
     asks = pending_calls(row.id, await facts_of(house.store, row.id))
@@ -53,7 +53,7 @@ async def decide(
 
 async def answer(house: House, row: RunRow, answers: Mapping[str, Any], by: Caller) -> int:
     """`App.answer`, on the run of `row`."""
-    check_caller(by)
+    check_decider(by)
     questions = waiting(await facts_of(house.store, row.id))
     named = list(answers) if isinstance(answers, Mapping) else []
     async with _telling_who_was_first(house, row.id, named):

@@ -2,64 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from remit.values.identity import Caller
-from remit.values.messages import Message
-from remit.values.usage import Usage
-
-
-class RemitError(Exception):
-    """remit could not go on."""
-
-    messages: Sequence[Message] = ()
-    """What the run had added to its conversation when this was raised."""
-    usage: Usage | None = None
-    """What the run had used when this was raised."""
-
-    def __post_init__(self) -> None:
-        Exception.__init__(self, _message(type(self), vars(self)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.args, dict(vars(self)))
-
-
-def _message(cls: type[RemitError], facts: dict[str, Any]) -> str:
-    """The docstring with its facts; an interpreter that drops docstrings leaves the facts."""
-    doc = cls.__doc__ or ""
-    if not doc or doc.startswith(f"{cls.__name__}("):
-        return ", ".join([cls.__name__, *(f"{name}={value!r}" for name, value in facts.items())])
-    return inspect.cleandoc(doc).format(**facts)
-
-
-def _rebuild(cls: type[RemitError], args: tuple[Any, ...], facts: dict[str, Any]) -> RemitError:
-    error = cls.__new__(cls, *args)
-    error.__dict__.update(facts)
-    Exception.__init__(error, *args)
-    return error
-
-
-class Retryable(RemitError):
-    """It may go well when it is tried again later."""
-
-
-class Final(RemitError):
-    """It will not go well however often it is tried: the run fails."""
-
-
-class Refused(RemitError):
-    """It is told to the model, and the run goes on."""
-
-
-class LetGo(BaseException):
-    """This process drops the run; whoever holds it next goes on from the journal."""
-
-
-class ConfigError(Final):
-    """Something is set up so that it cannot work; the message says the mend."""
+from remit.values.kinds import ConfigError as ConfigError
+from remit.values.kinds import Final, Retryable
+from remit.values.kinds import LetGo as LetGo
+from remit.values.kinds import Refused as Refused
+from remit.values.kinds import RemitError as RemitError
 
 
 class DriverMissingError(ConfigError):
@@ -92,7 +42,7 @@ class ProviderError(Final):
 
 @dataclass(eq=False, kw_only=True)
 class ConnectionFailedError(Final):
-    """The model's provider could not be reached: {reason}."""
+    """The connection to the model's provider failed: {reason}."""
 
     reason: str
     may_cost: bool = True
@@ -123,8 +73,8 @@ class RunNotFoundError(Final):
 
 @dataclass(eq=False, kw_only=True)
 class ThreadBusyError(Final):
-    """Thread {thread!r} is busy with run {run}, behind which {waiting} wait: wait for it, cancel
-    it, or use another thread."""
+    """Thread {thread!r} is busy with run {run}, behind which {waiting} wait: start with
+    if_busy="enqueue" to wait in line (up to 100 do), cancel that run, or use another thread."""
 
     thread: str
     run: str
