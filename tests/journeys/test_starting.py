@@ -135,7 +135,7 @@ async def test_what_cannot_be_started_is_refused(store: Store, clock: ManualCloc
         for options in wrong:
             with pytest.raises(ConfigError):
                 await app.start("clerk", "x", **options)
-        with pytest.raises(TypeError):
+        with pytest.raises(ConfigError, match=r"start takes user, .*, not 'usr'.*mean user="):
             await app.start("clerk", "x", usr="u_1")  # type: ignore[call-arg]  # as a typo would
         assert await app.runs() == []
 

@@ -25,6 +25,7 @@ from remit.app.asked import asked_of, format_of
 from remit.app.deploying import deployed
 from remit.app.forking import Fork
 from remit.app.house import DRAIN, House, Settings
+from remit.app.named import check_no_run, check_run_id
 from remit.app.roster import Roster, key_of, thread_name
 from remit.app.spending import By, SpendOptions
 from remit.app.starting import Starting, StartOptions, begin
@@ -164,7 +165,8 @@ class App:
 
         Raises ConfigError for an unknown agent, UserIdError, ThreadBusyError and StartKeyError.
         """
-        house, found, starting = self._open(), self._members.find(agent), Starting(**options)
+        house, found = self._open(), self._members.find(agent)
+        starting = Starting.of("start", options)
         asked = starting.asked(asked_of(found, message), self._open().now())
         format = format_of(asked.input)
         start = starting.start(key_of(found), asked, thread_name(found), format=format)
@@ -203,7 +205,7 @@ class App:
         fork = Fork(run=run, after_turn=after_turn, message=message, model=model)
         options.setdefault("user", row.user)
         options.setdefault("tenant", row.tenant)
-        starting = Starting(**options)
+        starting = Starting.of("fork", options, ("after_turn", "message", "agent", "model"))
         return await fork.begin(house, found, starting, self._open().now())
 
     async def replay(self, run: str) -> Difference | None:
@@ -223,7 +225,7 @@ class App:
         """The run once it has ended, or waits for people. Raises RunNotFoundError, also later,
         where the run is deleted."""
         house = self._open()
-        reading.check_run_id(run)
+        check_run_id(run)
         while True:
             row = self._mine(run, await settled(house.store, house.bus, run))
             if (found := await self._view(row)) is not None:
@@ -252,6 +254,7 @@ class App:
         UserIdError for ids of another shape.
         """
         store = self._open().store
+        check_no_run(before)
         check_page(status, limit, {"user": user, "tenant": tenant, "run": before})
         names = self._members.names if agent is None else self._members.known(agent)
         query = Query(
@@ -292,10 +295,10 @@ class App:
         given back) soon after: `wait` for it. A run that has ended stays as it is."""
         return await deciding.cancel(self._open(), await self._row(run), reason, by)
 
-    def events(self, run: str, *, after: int | str = 0) -> AsyncIterator[Event]:
-        """The run's events after `after` (a `seq`, or an event's `id`): recorded first, then
-        live, through pauses and takeovers, to `done`. Raises RunNotFoundError, also later, where
-        the run is deleted."""
+    def events(self, run: str, *, after: int | str | None = 0) -> AsyncIterator[Event]:
+        """The run's events after `after` (a `seq`, or an event's `id`; None for all): recorded
+        first, then live, through pauses and takeovers, to `done`. Raises RunNotFoundError, also
+        later, where the run is deleted."""
         return reading.events(self._open, self._row, run, after)
 
     async def send(
@@ -327,7 +330,7 @@ class App:
         are any of user, tenant, run, agent, model, purpose and day (of UTC), in their order; one
         sum of all without. The options are those of `SpendOptions`. It holds what runs spent that
         are deleted. Raises ConfigError and UserIdError."""
-        return await spending.spend(self._open(), spending.Spending(by=by, **options))
+        return await spending.spend(self._open(), spending.Spending.of("spend", by, options))
 
     async def watch_spend(
         self,
@@ -337,7 +340,7 @@ class App:
         **options: Unpack[SpendOptions],
     ) -> AsyncIterator[list[Spent]]:
         """`spend`, and again each time that it has changed; looked at `every` so many seconds."""
-        asked = spending.Spending(by=by, **options)
+        asked = spending.Spending.of("watch_spend", by, options)
         async for found in spending.watch(self._open(), self._clock, asked, every):
             yield found
 
@@ -374,7 +377,7 @@ class App:
         return self._house
 
     async def _row(self, run: str) -> RunRow:
-        reading.check_run_id(run)
+        check_run_id(run)
         return self._mine(run, await self._open().store.get(run))
 
     async def _view(self, row: RunRow) -> Run | None:

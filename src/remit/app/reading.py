@@ -15,9 +15,8 @@ from remit.host.readers import facts_of, follow
 from remit.kernel.facts import AnyFact, decode
 from remit.store.protocol import Store
 from remit.store.records import ENCODED_TEXT, RunRow
-from remit.values.errors import ConfigError, RunNotFoundError
+from remit.values.errors import ConfigError
 from remit.values.events import Event, FactEvent
-from remit.values.identity import is_id
 from remit.values.messages import Message
 from remit.values.results import Pending
 
@@ -43,7 +42,7 @@ async def events(
     opened: Callable[[], House],
     check: Callable[[str], Awaitable[object]],
     run: str,
-    after: int | str,
+    after: int | str | None,
 ) -> AsyncIterator[Event]:
     """`App.events`, once the house is `opened` and `check` has found the run. Who leaves early is
     kept nothing for."""
@@ -85,12 +84,6 @@ def blocked(row: RunRow, lacks: str | None, now: int) -> str | None:
     return None if waits else _refusal(row) or lacks
 
 
-def check_run_id(run: object) -> None:
-    """Raise RunNotFoundError for what cannot be a run's id."""
-    if not is_id(run):
-        raise RunNotFoundError(run=repr(run)[:80])
-
-
 def pending_calls(run: str, facts: Sequence[tuple[int, AnyFact]]) -> Mapping[str, Pending]:
     """The calls that wait for a decision, by the keys of their questions."""
     if not is_flow(facts):
@@ -126,8 +119,11 @@ def _refusal(row: RunRow) -> str | None:
     )
 
 
-def position(after: int | str) -> tuple[int, int]:
-    """Where a reader goes on: a whole number means that all of that entry was seen."""
+def position(after: int | str | None) -> tuple[int, int]:
+    """Where a reader goes on: a whole number means that all of that entry was seen, None that
+    nothing was."""
+    if after is None:
+        return 0, 0
     place = str(after) if isinstance(after, int | str) else ""
     if _PLACE.fullmatch(place) is None:
         raise ConfigError(f"after= takes a sequence number or an event's id, not {after!r}")

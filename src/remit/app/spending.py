@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal, TypedDict, get_args
 
 from remit.app.house import House
+from remit.app.named import check_no_run, check_options
 from remit.store.money import LedgerQuery, LedgerSum
 from remit.values.clock import Clock
 from remit.values.content import well_formed
@@ -55,6 +56,7 @@ class Spending:
             value = getattr(self, kind)
             if value is not None and not is_id(value):
                 raise UserIdError(kind=kind, value=value)
+        check_no_run(self.run)
         for kind in ("run", "agent"):
             value = getattr(self, kind)
             if value is not None and (not isinstance(value, str) or well_formed(value) != value):
@@ -63,6 +65,13 @@ class Spending:
             value = getattr(self, kind)
             if value is not None:
                 microseconds(value, kind)
+
+    @classmethod
+    def of(cls, method: str, by: By, options: SpendOptions) -> Spending:
+        """The options that `method` was given."""
+        more = ["by", "every"] if method == "watch_spend" else ["by"]
+        check_options(method, options, [*SpendOptions.__annotations__, *more])
+        return cls(by=by, **options)
 
     def query(self) -> LedgerQuery:
         """What the store is asked."""

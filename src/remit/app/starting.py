@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypedDict, get_args
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from remit.agent.asking import check_caller
 from remit.app.house import House
+from remit.app.named import check_options
 from remit.host.client import Start
 from remit.kernel.facts import Asked
 from remit.store.records import Base, Query, StartKey
@@ -76,6 +78,12 @@ class Starting:
             raise ConfigError(
                 f"if_busy must be one of {', '.join(get_args(IfBusy))}, not {self.if_busy!r:.80}"
             )
+
+    @classmethod
+    def of(cls, method: str, options: StartOptions, more: Iterable[str] = ()) -> Starting:
+        """The options that `method` was given, which takes `more`, too."""
+        check_options(method, options, [*StartOptions.__annotations__, *more])
+        return cls(**options)
 
     def asked(self, input: object, at: int) -> Asked:
         """`input`, asked for these people at the time `at`, in milliseconds since 1970."""
