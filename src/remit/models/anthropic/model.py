@@ -16,6 +16,7 @@ from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
 from remit.models.wire.exchange import Exchange
 from remit.models.wire.listening import listen
+from remit.models.wire.options import check_server
 from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
 
 _OURS = ("cache_control", "max_tokens", "messages", "model", "stream", "system", "tools")
@@ -122,6 +123,7 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
 
 
 def _check_server(model: AnthropicMessages) -> None:
+    check_server(model)
     name, client, url = model.model, model.client, model.base_url
     if not isinstance(name, str) or not name.strip():
         raise ConfigError(f"AnthropicMessages needs the model's name, not {name!r}")
@@ -132,12 +134,6 @@ def _check_server(model: AnthropicMessages) -> None:
     if client is not None and not _is_async_client(client):
         raise ConfigError(
             f"AnthropicMessages.client must be an anthropic.AsyncAnthropic, not {client!r}"
-        )
-    if url is not None and not url.startswith(("http://", "https://")):
-        raise ConfigError(f"base_url must begin with http:// or https://, not {url!r}")
-    if not model.timeout > 0:
-        raise ConfigError(
-            f"AnthropicMessages.timeout must be more than 0 seconds, not {model.timeout!r}"
         )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients, sdk
+from remit.models.wire.options import check_asking
 from remit.values.errors import ConfigError, RemitError
 
 _OURS = ("max_tokens", "max_retries", "tool_choice", "timeout")
@@ -83,14 +84,13 @@ def _open(model: Any) -> Any:
 
 
 def _check(bridge: Bridge) -> None:
+    check_asking(bridge, "settings")
     model = bridge.model
     if isinstance(model, str):
         if not model.strip():
             raise ConfigError("Bridge needs a model: a name like 'groq:…', or an object")
     elif not all(hasattr(model, member) for member in _MEMBERS):
         raise ConfigError(f"Bridge takes a name or a Model of pydantic-ai, not {model!r}")
-    if not bridge.timeout > 0:
-        raise ConfigError(f"Bridge.timeout must be more than 0 seconds, not {bridge.timeout!r}")
     taken = sorted(set(bridge.settings) & set(_OURS))
     if taken:
         raise ConfigError(f"Bridge.settings cannot hold {', '.join(taken)}: remit sets it")

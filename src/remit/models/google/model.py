@@ -17,6 +17,7 @@ from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
 from remit.models.wire.exchange import Exchange
 from remit.models.wire.listening import listen
+from remit.models.wire.options import check_server
 from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*")
@@ -119,6 +120,7 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
 
 
 def _check(model: GoogleGemini) -> None:
+    check_server(model)
     name = model.model.removeprefix(f"{model.provider}:") if isinstance(model.model, str) else ""
     if _NAME.fullmatch(name) is None:
         raise ConfigError(f"GoogleGemini needs a model's name at Google, not {model.model!r}")
@@ -128,8 +130,6 @@ def _check(model: GoogleGemini) -> None:
         raise ConfigError(
             f"GoogleGemini.client must be a google.genai.Client, not {model.client!r}"
         )
-    if model.base_url is not None and not model.base_url.startswith(("http://", "https://")):
-        raise ConfigError(f"base_url must begin with http:// or https://, not {model.base_url!r}")
     if model.base_url is not None and _VERSION.search(model.base_url):
         raise ConfigError(
             f"base_url must end before the interface's version, which the package puts behind it:"
@@ -137,10 +137,6 @@ def _check(model: GoogleGemini) -> None:
         )
     if model.thinking is not None and not isinstance(model.thinking, Thinking):
         raise ConfigError(f"GoogleGemini.thinking must be a Thinking, not {model.thinking!r}")
-    if not model.timeout > 0:
-        raise ConfigError(
-            f"GoogleGemini.timeout must be more than 0 seconds, not {model.timeout!r}"
-        )
     _check_options(model.options)
 
 

@@ -20,6 +20,7 @@ from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import sdk
 from remit.models.wire.failures import provider_error
+from remit.models.wire.options import check_asking
 from remit.values.errors import ConfigError, ConnectionFailedError
 
 _WINDOW = 8_192
@@ -183,14 +184,13 @@ async def _next(answer: Answer, seconds: float) -> object:
 
 
 def _check(model: LocalModel) -> None:
+    check_asking(model)
     if not isinstance(model.path, str | PathLike) or not str(model.path).strip():
         raise ConfigError(f"LocalModel needs the path of a GGUF file, not {model.path!r}")
     for name in ("threads", "parallel"):
         count = getattr(model, name)
         if not (type(count) is int and count > 0) and (count, name) != (None, "threads"):
             raise ConfigError(f"LocalModel.{name} must be at least 1, not {count!r}")
-    if not model.timeout > 0:
-        raise ConfigError(f"LocalModel.timeout must be more than 0 seconds, not {model.timeout!r}")
     taken = sorted(set(model.options) & set(_OURS))
     if taken:
         raise ConfigError(f"LocalModel.options cannot hold {', '.join(taken)}: remit sets it")

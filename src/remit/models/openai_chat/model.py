@@ -18,6 +18,7 @@ from remit.models.wire.clients import Clients
 from remit.models.wire.exchange import Exchange
 from remit.models.wire.failures import provider_error
 from remit.models.wire.listening import listen
+from remit.models.wire.options import check_server
 from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
 
 _OURS = ("model", "messages", "stream", "tools", "n")
@@ -128,18 +129,17 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
 
 
 def _check(model: OpenAIChat) -> None:
+    check_server(model)
     if not isinstance(model.model, str) or not model.model.strip():
         raise ConfigError(f"OpenAIChat needs the model's name on the server, not {model.model!r}")
     if model.client is not None and (model.base_url or model.api_key):
         raise ConfigError("OpenAIChat: base_url= and api_key= belong to the client that is given")
     if model.client is not None and not _is_async_client(model.client):
         raise ConfigError(f"OpenAIChat.client must be an openai.AsyncOpenAI, not {model.client!r}")
-    if model.base_url is not None and not model.base_url.startswith(("http://", "https://")):
-        raise ConfigError(f"base_url must begin with http:// or https://, not {model.base_url!r}")
+    if not isinstance(model.dialect, Dialect):
+        raise ConfigError(f"OpenAIChat.dialect must be a Dialect, not {model.dialect!r:.80}")
     if model.tools not in ("native", "json"):
         raise ConfigError(f'OpenAIChat.tools must be "native" or "json", not {model.tools!r}')
-    if not model.timeout > 0:
-        raise ConfigError(f"OpenAIChat.timeout must be more than 0 seconds, not {model.timeout!r}")
     taken = sorted(set(model.options) & set(_OURS))
     if taken:
         raise ConfigError(f"OpenAIChat.options cannot hold {', '.join(taken)}: remit sets it")

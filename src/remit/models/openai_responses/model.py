@@ -17,6 +17,7 @@ from remit.models.wire.clients import Clients
 from remit.models.wire.exchange import Exchange
 from remit.models.wire.failures import provider_error
 from remit.models.wire.listening import listen
+from remit.models.wire.options import check_server
 from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
 
 _OURS = ("model", "input", "instructions", "stream", "tools", "tool_choice", "max_output_tokens")
@@ -138,18 +139,19 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
 
 def _check(model: OpenAIResponses) -> None:
     ours = "OpenAIResponses"
+    check_server(model)
     if not isinstance(model.model, str) or not model.model.strip():
         raise ConfigError(f"{ours} needs the model's name on the server, not {model.model!r}")
     if model.client is not None and (model.base_url or model.api_key):
         raise ConfigError(f"{ours}: base_url= and api_key= belong to the client that is given")
     if model.client is not None and not _is_async_client(model.client):
         raise ConfigError(f"{ours}.client must be an openai.AsyncOpenAI, not {model.client!r}")
-    if model.base_url is not None and not model.base_url.startswith(("http://", "https://")):
-        raise ConfigError(f"base_url must begin with http:// or https://, not {model.base_url!r}")
+    for option in ("effort", "summary"):
+        word = getattr(model, option)
+        if word is not None and not isinstance(word, str):
+            raise ConfigError(f"{ours}.{option} must be a word, like 'low', not {word!r:.80}")
     if model.output not in (None, "schema", "tool"):
         raise ConfigError(f'{ours}.output must be "schema", "tool" or None, not {model.output!r}')
-    if not model.timeout > 0:
-        raise ConfigError(f"{ours}.timeout must be more than 0 seconds, not {model.timeout!r}")
     if not model.reasons and (model.effort or model.summary):
         raise ConfigError(f"{ours}: effort= and summary= are of models that reason")
     if (model.effort or model.summary) and "reasoning" in model.options:
