@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from remit.app import App
-from remit.values.errors import ConfigError
+from remit.values.errors import ConfigError, RemitError
 
 
 class NoSuchAppError(ConfigError):
@@ -25,12 +25,30 @@ async def named(name: str) -> App:
     module, colon, attribute = name.partition(":")
     if not colon or not module or not attribute:
         raise NoSuchAppError(f"--app takes MODULE:APP, like desk:app, and not {name!r}")
+    if module.endswith(".py"):
+        meant = module.removesuffix(".py").replace(os.sep, ".").strip(".")
+        raise NoSuchAppError(
+            f"--app takes a module, not its file: write {meant}:{attribute}, not {name!r}"
+        )
     made = await _made(module, attribute)
     if not isinstance(made, App):
         raise NoSuchAppError(
             f"{name} is {type(made).__name__} and no App: name an App, or a function"
         )
     return made
+
+
+async def opened_by(name: str) -> App:
+    """`named`, for a command that needs the App: what its module fails of is a ConfigError."""
+    try:
+        return await named(name)
+    except RemitError:
+        raise
+    except Exception as error:  # it is the user's code, and may fail of anything
+        raise ConfigError(
+            f"{name} cannot be imported: {type(error).__name__}: {error}; mend what"
+            f" `python -c 'import {name.partition(':')[0]}'` shows"
+        ) from error
 
 
 async def _made(module: str, attribute: str) -> Any:

@@ -58,7 +58,7 @@ async def opened(where: Where) -> AsyncIterator[tuple[App, Store]]:
 async def _named(name: str, store: str | None) -> App:
     if store is not None:
         raise ConfigError(f"the app {name} brings its store: leave --store or --app out")
-    idle = (await apps.named(name)).idle()
+    idle = (await apps.opened_by(name)).idle()
     if in_memory(idle.store):
         raise ConfigError(
             f"the store of {name} is in memory and ends with its process, so there is nothing to"

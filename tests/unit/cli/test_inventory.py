@@ -94,6 +94,8 @@ def test_an_app_without_agents_can_do_nothing(capsys: Captured) -> None:
         (["nobody", "--app", "the_shop:app"], "its agents are desk, clerk"),
         (["--app", "the_shop:nothing"], "has no 'nothing'"),
         (["--app", "the_shop"], "MODULE:APP"),
+        (["--app", "the_shop.py:app"], "write the_shop:app"),
+        (["--app", "below/the_shop.py:app"], "write below.the_shop:app"),
         ([], "--app"),
     ],
 )

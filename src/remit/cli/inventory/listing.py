@@ -29,7 +29,7 @@ async def inventory(app: str, agent: str | None, *, json: bool) -> int:
 
     Raises ConfigError for a name that leads to no App, and for an agent that it has not.
     """
-    made = await apps.named(app)
+    made = await apps.opened_by(app)
     found = [each for each in made.inventory() if agent in (None, each.agent)]
     if not found and agent is not None:
         names = ", ".join(dict.fromkeys(each.agent for each in made.inventory())) or "none"
