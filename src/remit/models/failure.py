@@ -19,11 +19,13 @@ Why = Literal[
     "request",
     "auth",
     "unanswered",
+    "astray",
     "broken",
 ]
 """`unreached`: nothing was sent. `busy`: it took no work. `spent`: its own ceiling or its maker's.
 `unknown`: there is no such model. `off`: its card says so. `request`: what was asked. `auth`: who
-asked. `unanswered`: it was sent, and no token came. `broken`: its answer had begun."""
+asked. `unanswered`: it was sent, and no token came. `astray`: what came is of no model.
+`broken`: its answer had begun."""
 
 
 class _Sort(NamedTuple):
@@ -41,6 +43,8 @@ _SORTS: dict[Why, _Sort] = {
     "request": _Sort("nothing", repeats=False, passes_on=False),
     "auth": _Sort("nothing", repeats=False, passes_on=False),
     "unanswered": _Sort("perhaps", repeats=True, passes_on=False),
+    # Whatever stands before a model may have asked it; another time it says the same.
+    "astray": _Sort("perhaps", repeats=False, passes_on=False),
     "broken": _Sort("something", repeats=False, passes_on=False),
 }
 _STATUSES: dict[int, Why] = {
@@ -115,6 +119,8 @@ def _why(error: ProviderError) -> Why:
         return _SAYING[code]
     if status == 400 and _SPENT.search(error.message):
         return "spent"
+    if not error.answered:
+        return "astray"
     if status is None or status < 400:
         return _REPORTED.get(code, "unanswered")
     return _STATUSES.get(status, "request" if status < 500 else "unanswered")

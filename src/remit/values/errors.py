@@ -28,6 +28,8 @@ class ProviderError(Final):
     may_cost: bool = False
     """Whether tokens may have been charged: the answer had begun, or nothing says that it had
     not."""
+    answered: bool = True
+    """Whether it was a model's server that answered, as far as can be told: a page is of none."""
 
     @property
     def detail(self) -> str:

@@ -56,6 +56,7 @@ CLASSES: dict[str, tuple[Error, Why]] = {
         "request",
     ),
     "an error told with 200": (ProviderError(status=200, code="api_error"), "unanswered"),
+    "a page with 200": (ProviderError(status=200, answered=False), "astray"),
     "an error without a status": (ProviderError(message="it broke"), "unanswered"),
 }
 
@@ -89,6 +90,7 @@ def test_whatever_breaks_an_answer_that_had_begun_is_paid_and_the_end(
         ("request", "nothing", False, False),
         ("auth", "nothing", False, False),
         ("unanswered", "perhaps", True, False),
+        ("astray", "perhaps", False, False),
         ("broken", "something", False, False),
     ],
 )

@@ -77,7 +77,7 @@ def test_thinking_is_what_the_adapter_takes(adapter: Callable[..., Any], thinkin
 @pytest.mark.parametrize("option", ["effort", "summary"])
 def test_effort_and_summary_are_words(option: str) -> None:
     with pytest.raises(ConfigError, match=f"{option} must be a word"):
-        OpenAIResponses("m", **{option: 5})
+        SERVERS[1]("m", **{option: 5})
 
 
 def test_a_dialect_is_one() -> None:

@@ -14,10 +14,10 @@ from remit.models.anthropic.pieces import Reader
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
-from remit.models.wire.exchange import Exchange
+from remit.models.wire.exchange import Exchange, no_answer
 from remit.models.wire.listening import listen
 from remit.models.wire.options import check_server
-from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
+from remit.values.errors import ConfigError, ConnectionFailedError
 
 _OURS = ("cache_control", "max_tokens", "messages", "model", "stream", "system", "tools")
 _PROVIDERS = ("container", "mcp_servers")
@@ -117,8 +117,7 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
     if reader.finish is not None or (reader.stopped and reader.moved):
         return
     if source.any and not reader.moved:
-        words = "what came is no answer of Anthropic's Messages"
-        raise ProviderError(status=200, message=words, may_cost=True)
+        raise no_answer(source, "Anthropic's Messages")
     raise ConnectionFailedError(reason="the answer was cut off before its end")
 
 

@@ -26,6 +26,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
+from remit.models.wire.astray import place_of
 from remit.models.wire.exchange import key_of
 from remit.values.errors import ConnectionFailedError, ProviderError, RemitError
 from remit.values.usage import Usage
@@ -78,7 +79,7 @@ class Opened:
                 for chunk in _ending(stream, on_a_wire=self._model.provider is not None):
                     yield chunk
         except Exception as error:  # whatever it is, the call has failed
-            failed = failure(error, self._secret(), seconds)
+            failed = failure(error, self._secret(), seconds, self._place())
         if failed is not None:
             yield failed
 
@@ -101,6 +102,11 @@ class Opened:
             model_settings=ModelSettings(**asked),  # type: ignore[typeddict-item]  # some are the user's
             model_request_parameters=parameters(request),
         )
+
+    def _place(self) -> str:
+        """The host and the path below which the provider is asked."""
+        url = getattr(self._model.provider, "base_url", None)
+        return place_of(url) if isinstance(url, str) else ""
 
     def _secret(self) -> str | None:
         provider = self._model.provider

@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx2
 from pydantic_ai import exceptions as theirs
 
+from remit.models.wire.astray import told
 from remit.models.wire.failures import provider_error, reason, scrub
 from remit.values.errors import (
     ConfigError,
@@ -17,13 +18,13 @@ _BROKEN = (httpx2.TransportError, httpx2.StreamError, theirs.ModelConnectionErro
 """What says that the connection failed, or that nothing came in time."""
 
 
-def failure(error: Exception, secret: str | None, seconds: float) -> RemitError:
+def failure(error: Exception, secret: str | None, seconds: float, asked: str = "") -> RemitError:
     """What `error` is to remit. `secret` is the key that was sent, `seconds` how long nothing may
-    come."""
+    come, `asked` the host and the path that were asked."""
     if isinstance(error, RemitError):
         return error
     if isinstance(error, theirs.ModelHTTPError):
-        return _answered(error, secret)
+        return _answered(error, secret, asked)
     if type(error) is TimeoutError:
         return ConnectionFailedError(reason=f"nothing came for {seconds:g} seconds")
     if isinstance(error, _BROKEN):
@@ -35,8 +36,9 @@ def failure(error: Exception, secret: str | None, seconds: float) -> RemitError:
     return ProviderError(message=reason(error, secret))
 
 
-def _answered(error: theirs.ModelHTTPError, secret: str | None) -> ProviderError:
+def _answered(error: theirs.ModelHTTPError, secret: str | None, asked: str) -> ProviderError:
     body = str(error) if error.body is None else error.body
+    body = told(error.status_code, body, asked)
     found = provider_error(
         body, status=error.status_code, headers=error.headers or {}, secret=secret
     )

@@ -115,6 +115,7 @@ class _Response:
     def __init__(self, response: Any) -> None:
         self._response = response
         self.headers: Mapping[str, str] = response.headers
+        self.url = response.url
 
     async def iter_bytes(self) -> AsyncIterator[bytes]:
         """The body as it comes."""

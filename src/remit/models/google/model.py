@@ -15,10 +15,10 @@ from remit.models.google.trouble import told
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
-from remit.models.wire.exchange import Exchange
+from remit.models.wire.exchange import Exchange, no_answer
 from remit.models.wire.listening import listen
 from remit.models.wire.options import check_server
-from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
+from remit.values.errors import ConfigError, ConnectionFailedError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*")
 _VERSION = re.compile(r"/v[1-9][a-z0-9]*/*$")
@@ -114,8 +114,7 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
     if reader.finish is not None:
         return
     if source.any and not reader.begun:
-        words = "what came is no answer of Gemini's"
-        raise ProviderError(status=200, message=words, may_cost=True)
+        raise no_answer(source, "Gemini's")
     raise ConnectionFailedError(reason="the answer was cut off before its end")
 
 

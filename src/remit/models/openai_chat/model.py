@@ -15,11 +15,11 @@ from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.structured import by_schema
 from remit.models.wire.clients import Clients
-from remit.models.wire.exchange import Exchange
+from remit.models.wire.exchange import Exchange, no_answer
 from remit.models.wire.failures import provider_error
 from remit.models.wire.listening import listen
 from remit.models.wire.options import check_server
-from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
+from remit.values.errors import ConfigError, ConnectionFailedError
 
 _OURS = ("model", "messages", "stream", "tools", "n")
 _PROVIDERS = ("web_search_options", "plugins")
@@ -123,8 +123,7 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
     if reader.finish is not None or (source.done and reader.moved):
         return
     if source.any and not reader.moved:
-        words = "what came is no answer of a chat model"
-        raise ProviderError(status=200, message=words, may_cost=True)
+        raise no_answer(source, "a chat model")
     raise ConnectionFailedError(reason="the answer was cut off before its end")
 
 

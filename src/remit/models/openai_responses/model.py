@@ -14,7 +14,7 @@ from remit.models.openai_responses.reading import Reader
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
-from remit.models.wire.exchange import Exchange
+from remit.models.wire.exchange import Exchange, no_answer
 from remit.models.wire.failures import provider_error
 from remit.models.wire.listening import listen
 from remit.models.wire.options import check_server
@@ -132,8 +132,7 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
     if reader.finish is not None:
         return
     if source.any and not reader.begun:
-        words = "what came is no answer of a model"
-        raise ProviderError(status=200, message=words, may_cost=True)
+        raise no_answer(source, "a model")
     raise ConnectionFailedError(reason="the answer was cut off before its end")
 
 

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from remit.models.wire import astray
+from remit.models.wire.astray import place
 from remit.models.wire.events import DONE, Events, read_json
 from remit.models.wire.failures import reason, scrub, was_sent
-from remit.values.errors import ConfigError, ConnectionFailedError, RemitError
+from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError, RemitError
 
 _AFTER_DONE_SECONDS = 0.1
 
@@ -28,8 +30,14 @@ class Exchange:
     """A response as it comes: its chunks, or why there are none."""
 
     def __init__(
-        self, body: AsyncIterator[bytes], headers: Mapping[str, str], secret: str | None
+        self,
+        body: AsyncIterator[bytes],
+        headers: Mapping[str, str],
+        secret: str | None,
+        asked: str = "",
     ) -> None:
+        self.asked = asked
+        """The host and the path that were asked."""
         self.headers = headers
         self.secret = secret
         """The key that was sent, to keep it out of messages."""
@@ -121,7 +129,7 @@ async def exchange(
         return
     try:
         async with aclosing(response.iter_bytes()) as received:
-            yield Exchange(received, response.headers, secret)
+            yield Exchange(received, response.headers, secret, place(response))
     finally:
         await response.close()
 
@@ -141,13 +149,25 @@ async def _send(
         return ConnectionFailedError(reason=words, may_cost=was_sent(error))
     except errors.status as error:
         refused: Any = error
-        told = Exchange(_nothing(), refused.response.headers, secret)
-        told.refusal = Refusal(refused.status_code, _body_of(refused))
+        told = Exchange(_nothing(), refused.response.headers, secret, place(refused.response))
+        body = astray.told(refused.status_code, _body_of(refused), told.asked)
+        told.refusal = Refusal(refused.status_code, body)
         return told
     except errors.connection as error:
         return ConnectionFailedError(reason=reason(error, secret), may_cost=was_sent(error))
     except errors.any as error:
         return ConfigError(f"the client cannot send: {scrub(str(error), secret)}")
+
+
+def no_answer(source: Exchange, of: str) -> ProviderError:
+    """The error for a response with 200 in which nothing was an answer `of` a model."""
+    words = f"what came is no answer of {of}: {astray.mend(source.asked)}"
+    return ProviderError(
+        status=200,
+        message=scrub(words, source.secret),
+        may_cost=True,
+        answered="event-stream" in source.headers.get("content-type", ""),
+    )
 
 
 def key_of(client: Any) -> str | None:
