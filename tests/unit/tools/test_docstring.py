@@ -1,8 +1,15 @@
 """A docstring's text is the description; its sections describe the parameters."""
 
-import pytest
+import functools
+from typing import Annotated, Any
 
+import pytest
+from pydantic import Field
+
+from remit.tools.context import ToolContext
 from remit.tools.docstring import Described, describe
+from remit.tools.tool import tool
+from remit.values.errors import ConfigError
 
 
 def test_all_text_before_the_first_section_is_the_description() -> None:
@@ -133,3 +140,32 @@ def test_the_first_section_tells_the_style(
     docstring: str, text: str, parameters: dict[str, str]
 ) -> None:
     assert describe(docstring) == Described(text, parameters)
+
+
+def test_a_docstring_that_describes_what_a_function_does_not_take_is_refused() -> None:
+    def find(order: str, ctx: ToolContext[Any]) -> str:
+        """Finds an order.
+
+        Args:
+            order: Its number.
+            ctx: What is known of the call.
+            custmer: Whose it is.
+        """
+        return order
+
+    with pytest.raises(ConfigError, match=r"'find'.*'custmer'.*takes \(ctx, order\)"):
+        tool(find)
+
+
+def test_a_docstring_may_describe_what_is_filled_in_and_what_has_another_name() -> None:
+    def find(base: str, order: Annotated[str, Field(alias="number")]) -> str:
+        """Finds an order.
+
+        Args:
+            base: Where to look.
+            number: Like A-1042.
+        """
+        return base + order
+
+    made = tool(functools.partial(find, base="here"))
+    assert made.schema["properties"]["number"]["description"] == "Like A-1042."

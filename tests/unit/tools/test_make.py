@@ -471,32 +471,3 @@ def made(repeat: Any) -> Tool:
         """Pays."""
 
     return pay
-
-
-def test_a_docstring_that_describes_what_a_function_does_not_take_is_refused() -> None:
-    def find(order: str, ctx: ToolContext[Any]) -> str:
-        """Finds an order.
-
-        Args:
-            order: Its number.
-            ctx: What is known of the call.
-            custmer: Whose it is.
-        """
-        return order
-
-    with pytest.raises(ConfigError, match=r"'find'.*'custmer'.*takes \(ctx, order\)"):
-        tool(find)
-
-
-def test_a_docstring_may_describe_what_is_filled_in_and_what_has_another_name() -> None:
-    def find(base: str, order: Annotated[str, Field(alias="number")]) -> str:
-        """Finds an order.
-
-        Args:
-            base: Where to look.
-            number: Like A-1042.
-        """
-        return base + order
-
-    made = tool(functools.partial(find, base="here"))
-    assert made.schema["properties"]["number"]["description"] == "Like A-1042."
