@@ -19,6 +19,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
+from remit.models.wire.plain import is_deeper
 from remit.values.content import Reasoning, Text, well_formed
 from remit.values.errors import ConfigError
 from remit.values.usage import Usage
@@ -206,7 +207,7 @@ def read_call(name: str, text: str, signature: str | None = None) -> RawCall:
         return RawCall(name, {}, text, signature)
     if not isinstance(arguments, dict):
         return RawCall(name, {}, text, signature)
-    if text.count("{") + text.count("[") > _DEEPEST and _depth(arguments) > _DEEPEST:
+    if text.count("{") + text.count("[") > _DEEPEST and is_deeper(arguments, _DEEPEST):
         return RawCall(name, {}, text, signature)
     return RawCall(name, arguments, None, signature)
 
@@ -227,16 +228,3 @@ def _finite(digits: str) -> float:
     number = float(digits)
     # The store would keep null for it, and a repeated call would then have other arguments.
     return number if math.isfinite(number) else _refuse(digits)
-
-
-def _depth(value: object) -> int:
-    depth, level = 0, [value]
-    while level and depth <= _DEEPEST:
-        below: list[object] = []
-        for item in level:
-            if isinstance(item, dict):
-                below.extend(item.values())
-            elif isinstance(item, list):
-                below.extend(item)
-        depth, level = depth + 1, [item for item in below if isinstance(item, dict | list)]
-    return depth

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from remit.models.openai_chat.usage import guess_usage, read_usage
+from remit.models.openai_chat.usage import read_usage
+from remit.models.wire.counts import guess_usage
 from remit.values.usage import Usage
 
 

@@ -89,8 +89,9 @@ class AnthropicMessages:
         be reached, falls silent or is cut off. Both say whether tokens may have been charged.
         """
         client = await self._clients.open()
-        reader = Reader()
-        async with asking(client, self.body(request), self.timeout) as source:
+        asked = self.body(request)
+        reader = Reader(asked)
+        async with asking(client, asked, self.timeout) as source:
             ended = False
             while not ended:
                 chunks, ended = await listen(source, reader, self.timeout)

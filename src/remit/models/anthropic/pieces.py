@@ -18,6 +18,8 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
+from remit.models.wire.counts import filled
+from remit.values.usage import Usage
 
 _STOPS: dict[str, Stop] = {
     "max_tokens": "length",
@@ -44,7 +46,7 @@ class Reader:
     """Reads one answer. Whatever it does not know it passes over: events, blocks and deltas of
     other kinds, among them the tools that Anthropic runs itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: object = None) -> None:
         self.finish: str | None = None
         """Why the model stopped, in Anthropic's word; None until it says so."""
         self.moved = 0
@@ -56,6 +58,9 @@ class Reader:
         self._blocks: dict[int, _Open] = {}
         self._calls = 0
         self._tally = Tally()
+        self._usage: Usage | None = None
+        self._asked = asked
+        self._made = 0
         self._said = False
         self._refused: object = None
 
@@ -83,6 +88,10 @@ class Reader:
         stop = self._stop()
         if stop == "refusal" and not self._said and isinstance(self._refused, str):
             yield TextChunk(self._refused)
+        # Of an answer without any report the loop makes an estimate.
+        usage = self._usage and filled(self._usage, self._asked, self._made)
+        if usage is not None and usage != self._usage:
+            yield UsageChunk(usage)
         yield StopChunk(stop)
 
     def _read(self, event: dict[str, Any]) -> Iterator[Chunk]:
@@ -154,12 +163,15 @@ class Reader:
                 piece = delta.get("partial_json")
                 if isinstance(piece, str) and piece:
                     block.told = block.told or bool(piece.strip())
+                    self._made += len(piece.encode("utf-8", "replace"))
                     yield CallChunk(block.number, "", piece)
 
     def _end(self, block: _Open) -> Iterator[Chunk]:
         if block.kind == "tool_use" and block.given and not block.told:
             block.told = True
-            yield CallChunk(block.number, "", json.dumps(block.given))
+            given = json.dumps(block.given)
+            self._made += len(given)
+            yield CallChunk(block.number, "", given)
         if block.signature:
             # It stands for the whole block, and what follows it is another one.
             signature, block.signature = block.signature, ""
@@ -168,6 +180,7 @@ class Reader:
     def _say(self, text: object) -> Iterator[Chunk]:
         if isinstance(text, str) and text:
             self._said = True
+            self._made += len(text.encode("utf-8", "replace"))
             yield TextChunk(text)
 
     def _think(self, block: _Open, piece: dict[str, Any]) -> Iterator[Chunk]:
@@ -175,11 +188,13 @@ class Reader:
         if isinstance(signature, str) and signature:
             block.signature = signature
         if isinstance(text, str) and text:
+            self._made += len(text.encode("utf-8", "replace"))
             yield ReasoningChunk(text)
 
     def _report(self, holder: dict[str, Any]) -> Iterator[Chunk]:
         usage = self._tally.take(holder.get("usage"))
         if usage is not None:
+            self._usage = usage
             yield UsageChunk(usage)
 
     def _finish(self, delta: dict[str, Any]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from remit.models.wire.counts import Counts
 from remit.values.usage import Usage
 
 _COUNTS = (
@@ -24,7 +24,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
-        self._odd = False
+        self._numbers = Counts()
 
     def take(self, report: object) -> Usage | None:
         """What was used so far; None for a report that says nothing."""
@@ -38,11 +38,11 @@ class Tally:
         return self._usage() if any(self._counts.values()) else None
 
     def _keep(self, name: str, value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        count = self._numbers.read(value)
+        if count is None:
             return
         before = self._counts.get(name, 0)
-        count = int(value) if math.isfinite(value) and value >= 0 else 0
-        self._odd = self._odd or count != value or 0 < count < before
+        self._numbers.odd = self._numbers.odd or 0 < count < before
         self._counts[name] = max(before, count)
 
     def _usage(self) -> Usage:
@@ -59,7 +59,7 @@ class Tally:
             cache_write_long_tokens=long,
             output_tokens=output,
             reasoning_tokens=min(thinking, output),
-            estimated=self._odd or thinking > output,
+            estimated=self._numbers.odd or thinking > output,
         )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from remit.models.google.names import Names
 from remit.models.google.turns import SIGNS_TEXT
 from remit.models.google.usage import counts_in, read_usage
-from remit.models.openai_chat.usage import guess_usage
 from remit.models.request import (
     CallChunk,
     Chunk,
@@ -19,6 +18,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
+from remit.models.wire.counts import filled
 
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _REFUSED = frozenset(
@@ -88,9 +88,10 @@ class Reader:
         """What can be told once the answer is whole."""
         if self.finish in _BROKEN_CALL:
             yield self._broken_call()
-        if not self._counts:
-            sent = len(json.dumps(self._asked, ensure_ascii=False).encode())
-            yield UsageChunk(guess_usage(sent, self._made))
+        told = read_usage(self._counts) if self._counts else None
+        usage = filled(told, self._asked, self._made)
+        if usage != told:
+            yield UsageChunk(usage)
         yield StopChunk(self._stop())
 
     def _read(self, chunk: dict[str, Any]) -> Iterator[Chunk]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
+from remit.models.wire.counts import Counts
 from remit.values.usage import Usage
 
 _COUNTS = (
@@ -31,14 +31,15 @@ def read_usage(counts: Mapping[str, float]) -> Usage:
     """What the counts say was used. Thoughts are billed as output and told beside it; what tools
     of Gemini's own read is input.
 
-    A part that exceeds its whole, a negative number or a total that does not add up is clamped
-    and marked as estimated. Tokens that only the total knows of count as output.
+    A part that exceeds its whole, a number that no count is or a total that does not add up is
+    clamped and marked as estimated. Tokens that only the total knows of count as output.
     """
-    asked, cached, said, read, thought, total = (_count(counts.get(name)) for name in _COUNTS)
+    numbers = Counts()
+    found = (numbers.read(counts.get(name)) or 0 for name in _COUNTS)
+    asked, cached, said, read, thought, total = found
     sent, made = asked + read, said + thought
     unexplained = total - sent - made
-    odd = any(not math.isfinite(value) or value < 0 for value in counts.values())
-    odd = odd or cached > sent or ("totalTokenCount" in counts and unexplained != 0)
+    odd = numbers.odd or cached > sent or ("totalTokenCount" in counts and unexplained != 0)
     return Usage(
         input_tokens=sent,
         cache_read_tokens=min(cached, sent),
@@ -46,7 +47,3 @@ def read_usage(counts: Mapping[str, float]) -> Usage:
         reasoning_tokens=thought,
         estimated=odd,
     )
-
-
-def _count(value: float | None) -> int:
-    return int(value) if value is not None and math.isfinite(value) and value > 0 else 0

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from remit.models.request import CallChunk
+from remit.models.wire.events import DEEPEST
+from remit.models.wire.plain import is_deeper
 
 _PREFIX = re.compile(r"^(?:functions|tools?)[.:/]")
 _NUMBER = re.compile(r":\d+$")
@@ -188,6 +190,7 @@ def rescued(error: object) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     known = isinstance(call, dict) and isinstance(call.get("name"), str)
+    known = known and not is_deeper(call, DEEPEST)
     return call if known and isinstance(call.get("arguments"), dict) else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from remit.models.openai_chat.calls import Calls, rescued
-from remit.models.openai_chat.usage import guess_usage, read_usage
+from remit.models.openai_chat.usage import read_usage
 from remit.models.request import (
     Chunk,
     ReasoningChunk,
@@ -16,6 +16,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
+from remit.models.wire.counts import filled
 from remit.values.usage import Usage
 
 DETAILS = "reasoning_details"
@@ -41,7 +42,7 @@ class Reader:
         self._calls = Calls(tools)
         self._usage: Usage | None = None
         self._refused = False
-        self._details: dict[tuple[object, object], dict[str, Any]] = {}
+        self._details: dict[tuple[int | None, str], dict[str, Any]] = {}
         self._choice: object = None
         self._asked = asked
         self._made = 0
@@ -68,9 +69,9 @@ class Reader:
         if self._details:
             yield ReasoningChunk("", json.dumps(list(self._details.values())))
         yield from self._calls.close()
-        if self._usage is None:
-            sent = len(json.dumps(self._asked, ensure_ascii=False).encode())
-            yield UsageChunk(guess_usage(sent, self._made))
+        usage = filled(self._usage, self._asked, self._made)
+        if usage != self._usage:
+            yield UsageChunk(usage)
         yield StopChunk(self._stop())
 
     def _read(self, chunk: dict[str, Any]) -> Iterator[Chunk]:
@@ -125,10 +126,13 @@ class Reader:
     def _detail(self, detail: dict[str, Any]) -> None:
         """Join a detail's pieces: its texts grow, anything else is set once it is known."""
         self.moved += 1
-        whole = self._details.setdefault((detail.get("index"), detail.get("type")), {})
+        index, kind = detail.get("index"), detail.get("type")
+        place = (index if type(index) is int else None, kind if isinstance(kind, str) else "")
+        whole = self._details.setdefault(place, {})
         for name, value in detail.items():
             if name in ("text", "summary", "data") and isinstance(value, str):
-                whole[name] = whole.get(name, "") + value
+                before = whole.get(name)
+                whole[name] = before + value if isinstance(before, str) else value
             elif value or name not in whole:
                 whole[name] = value
 
@@ -145,6 +149,7 @@ class Reader:
             thought = part.get("thinking")
             for inner in thought if isinstance(thought, list) else [{"text": thought}]:
                 if isinstance(inner, dict) and isinstance(inner.get("text"), str):
+                    self._made += len(inner["text"].encode("utf-8", "replace"))
                     yield ReasoningChunk(inner["text"], "thinking")
             if part.get("type") in (None, "text", "output_text"):
                 yield from self._say(part.get("text"))

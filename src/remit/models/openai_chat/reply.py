@@ -18,7 +18,8 @@ from remit.models.openai_chat.dialect import Dialect
 from remit.models.openai_chat.history import Said, mended
 from remit.models.openai_chat.pieces import Reader
 from remit.models.request import CallChunk, Chunk, ModelRequest, StopChunk, TextChunk, ToolSpec
-from remit.models.wire.plain import clean
+from remit.models.wire.events import DEEPEST
+from remit.models.wire.plain import clean, is_deeper
 from remit.values.errors import ConfigError
 
 _RULE = (
@@ -61,7 +62,7 @@ def read(text: str, tools: Iterable[str]) -> Iterator[Chunk]:
         yield from _read_broken(text, bare)
         return
     name = reply.get("tool")
-    if not isinstance(name, str) and reply.get("name") in set(tools):
+    if not isinstance(name, str) and reply.get("name") in list(tools):
         name = reply["name"]
     if isinstance(name, str):
         arguments = reply.get("arguments")
@@ -179,7 +180,7 @@ def _object(text: str) -> dict[str, Any] | None:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return found if isinstance(found, dict) and not is_deeper(found, DEEPEST) else None
 
 
 def _object_of(**properties: Any) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from remit.models.wire.counts import Counts
 from remit.values.usage import Usage
 
-_BYTES_A_TOKEN = 3
 _LONG = "ttl_12h_tokens"
 """What is written to the cache for longer than the usual half an hour."""
 
@@ -15,13 +14,13 @@ _LONG = "ttl_12h_tokens"
 def read_usage(report: object) -> Usage | None:
     """What `report` says was used, or None where it says nothing.
 
-    A part that exceeds its whole, a negative number or a total that does not add up is clamped
-    and marked as estimated. Tokens that only the total knows of count as output: some servers
-    leave reasoning out of `completion_tokens`.
+    A part that exceeds its whole, a number that no count is or a total that does not add up is
+    clamped and marked as estimated. Tokens that only the total knows of count as output: some
+    servers leave reasoning out of `completion_tokens`.
     """
     if not isinstance(report, dict):
         return None
-    numbers = _Numbers()
+    numbers = Counts()
     prompt = numbers.first(report, "prompt_tokens", "input_tokens")
     output = numbers.first(report, "completion_tokens", "output_tokens")
     total = numbers.first(report, "total_tokens")
@@ -50,43 +49,7 @@ def read_usage(report: object) -> Usage | None:
     )
 
 
-def guess_usage(sent_bytes: int, made_bytes: int) -> Usage:
-    """An estimate for a server that reports nothing: a token for every three bytes, which is
-    more than most texts have."""
-    return Usage(
-        input_tokens=math.ceil(sent_bytes / _BYTES_A_TOKEN),
-        output_tokens=math.ceil(made_bytes / _BYTES_A_TOKEN),
-        estimated=True,
-    )
-
-
-class _Numbers:
-    """Reads counts, and notes whether a report was odd."""
-
-    def __init__(self) -> None:
-        self.odd = False
-
-    def first(self, report: dict[str, Any], *names: str) -> int | None:
-        """The first of the named counts that is there."""
-        for name in names:
-            value = report.get(name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                continue
-            if not math.isfinite(value) or value < 0:
-                self.odd = True
-                return 0
-            return int(value)
-        return None
-
-    def at_most(self, count: int, whole: int) -> int:
-        """`count`, or the `whole` that it must be a part of."""
-        self.odd = self.odd or count > whole
-        return min(count, whole)
-
-
-def _made(
-    numbers: _Numbers, output: int | None, total: int | None, sent: int, reasoning: int
-) -> int:
+def _made(numbers: Counts, output: int | None, total: int | None, sent: int, reasoning: int) -> int:
     if not total:
         return output or 0
     if output is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from remit.models.openai_chat.calls import tool_name
-from remit.models.openai_chat.usage import guess_usage, read_usage
+from remit.models.openai_chat.usage import read_usage
 from remit.models.openai_responses import marks
 from remit.models.request import (
     CallChunk,
@@ -19,6 +19,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
+from remit.models.wire.counts import filled
 from remit.values.usage import Usage
 
 Event = dict[str, Any]
@@ -84,9 +85,7 @@ class Reader:
     @property
     def used(self) -> Usage:
         """What the answer has used: as reported, else an estimate of what went to and fro."""
-        if self._usage is not None:
-            return self._usage
-        return guess_usage(len(json.dumps(self._asked, ensure_ascii=False).encode()), self._made)
+        return filled(self._usage, self._asked, self._made)
 
     def take(self, event: object) -> list[Chunk]:
         """What the next event brings. An error in it is left in `error`."""
@@ -104,8 +103,9 @@ class Reader:
         """What can be told once the answer is whole."""
         for item in self._items:
             yield from self._call(item)
-        if self._usage is None:
-            yield UsageChunk(self.used)
+        usage = self.used
+        if usage != self._usage:
+            yield UsageChunk(usage)
         yield StopChunk(self._stop())
 
     def _read(self, event: Event) -> Iterator[Chunk]:

@@ -7,8 +7,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from remit.models.wire.plain import is_deeper
+
 DONE = b"[DONE]"
 _MOST_BYTES = 64 * 1024 * 1024
+DEEPEST = 200
+"""What is deeper might be read, and then be too deep to be written again."""
+_TOO_DEEP = "JSON that is nested too deeply"
 _decode = msgspec.json.Decoder().decode
 
 
@@ -70,12 +75,15 @@ class Events:
 def read_json(data: bytes) -> object:
     """The JSON value in `data`; raises Unreadable for anything else."""
     try:
-        return _decode(data)
+        found = _decode(data)
     except (msgspec.DecodeError, UnicodeError):
         # The standard library takes lone surrogates and NaN, which msgspec refuses.
-        return _read_leniently(data)
+        found = _read_leniently(data)
     except RecursionError:
-        raise Unreadable("JSON that is nested too deeply") from None
+        raise Unreadable(_TOO_DEEP) from None
+    if data.count(b"{") + data.count(b"[") > DEEPEST and is_deeper(found, DEEPEST):
+        raise Unreadable(_TOO_DEEP)
+    return found
 
 
 def _read_leniently(data: bytes) -> object:

@@ -281,11 +281,11 @@ async def test_a_count_that_is_told_once_is_not_forgotten() -> None:
     [
         (
             {"promptTokenCount": 10, "cachedContentTokenCount": 12, "totalTokenCount": 10},
-            Usage(input_tokens=10, cache_read_tokens=10, estimated=True),
+            Usage(input_tokens=10, cache_read_tokens=10, output_tokens=1, estimated=True),
         ),
         (
             {"promptTokenCount": 10, "candidatesTokenCount": -3},
-            Usage(input_tokens=10, estimated=True),
+            Usage(input_tokens=10, output_tokens=1, estimated=True),
         ),
         (
             {"promptTokenCount": 10, "candidatesTokenCount": 3, "totalTokenCount": 20},
