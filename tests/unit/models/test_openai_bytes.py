@@ -167,10 +167,25 @@ def test_a_mark_at_the_beginning_is_no_data() -> None:
 
 
 def test_a_line_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remit.models.wire.events._MOST_BYTES", 100)
+    monkeypatch.setattr("remit.models.wire.events.MOST_BYTES", 100)
 
     with pytest.raises(Unreadable, match="more than 100 bytes"):
         data_of([b"x" * 60, b"x" * 60])
+
+
+def test_an_event_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remit.models.wire.events.MOST_BYTES", 100)
+
+    assert data_of([b"data: " + b"x" * 60 + b"\n\n"] * 3) == [b"x" * 60] * 3
+    with pytest.raises(Unreadable, match="more than 100 bytes"):
+        data_of([b"data: " + b"x" * 60 + b"\n"] * 2)
+
+
+async def test_one_value_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remit.models.wire.exchange.MOST_BYTES", 100_000)
+
+    with pytest.raises(ProviderError, match="more than 100000 bytes"):
+        await answer_to(Reply([b'{"a":"', b"x" * 10_000], ending="repeat"))
 
 
 @pytest.mark.parametrize(

@@ -55,13 +55,16 @@ def _make(own: Any | None, base_url: str | None, api_key: str | None, seconds: f
         _check_own(own, anthropic)
         return own.with_options(max_retries=0)
     key, token = _key(base_url, api_key)
+    limits = anthropic.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
     return anthropic.AsyncAnthropic(
         api_key=key,
         auth_token=token,
         # The SDK adds the version's path itself.
         base_url=base_url and base_url.rstrip("/").removesuffix("/v1"),
         max_retries=0,
-        timeout=anthropic.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
+        timeout=limits,
+        # A redirect would take the conversation along to wherever it leads.
+        http_client=anthropic.DefaultAsyncHttpxClient(timeout=limits, follow_redirects=False),
     )
 
 

@@ -18,7 +18,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
-from remit.models.wire.counts import filled
+from remit.models.wire.counts import filled, too_many
 from remit.values.usage import Usage
 
 _STOPS: dict[str, Stop] = {
@@ -137,6 +137,7 @@ class Reader:
             if other.kind == "thinking" or at == index:
                 yield from self._end(other)
         opened = self._blocks[index] = _Open(block.get("type"))
+        self.error = self.error or too_many(max(len(self._blocks), self._calls), "blocks")
         match opened.kind:
             case "text":
                 yield from self._say(block.get("text"))

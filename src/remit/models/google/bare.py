@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from remit.models.wire.events import Unreadable
+from remit.models.wire.events import MOST_BYTES, Unreadable
 
 _BARE = b'{}[],"\t '
-_MOST_BYTES = 64 * 1024 * 1024
 
 
 async def events_alone(received: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -25,8 +24,8 @@ async def events_alone(received: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
                 is_bare = line[:1] in _BARE
             (bare if is_bare else passed).extend(line)
             at_start = line.endswith(b"\n")
-        if len(bare) > _MOST_BYTES:
-            raise Unreadable(f"JSON of more than {_MOST_BYTES} bytes")
+        if len(bare) > MOST_BYTES:
+            raise Unreadable(f"JSON of more than {MOST_BYTES} bytes")
         if passed:
             yield bytes(passed)
     if bare:

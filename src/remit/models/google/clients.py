@@ -171,7 +171,7 @@ def _make(own: Any | None, base_url: str | None, api_key: str | None, seconds: f
     async def hurry(request: Any) -> None:
         request.extensions["timeout"] = limits
 
-    # A redirect would take the key along to wherever it leads.
+    # A redirect would take key and conversation along to wherever it leads.
     http = httpx2.AsyncClient(follow_redirects=False, event_hooks={"request": [hurry]})
     options = {"base_url": base_url, "httpx_async_client": http}
     made = genai.Client(vertexai=False, api_key=key, http_options=options)

@@ -18,7 +18,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
-from remit.models.wire.counts import filled
+from remit.models.wire.counts import filled, too_many
 
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _REFUSED = frozenset(
@@ -151,6 +151,7 @@ class Reader:
         self._said = True
         self._made += len(arguments)
         self._calls += 1
+        self.error = self.error or too_many(self._calls, "calls")
         named = self._names.own(name) if isinstance(name, str) else ""
         return CallChunk(self._calls - 1, named, arguments, signature)
 

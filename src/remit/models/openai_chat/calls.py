@@ -60,8 +60,8 @@ class Calls:
         self._calls: list[_Open] = []
         self._by_index: dict[int, _Open] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._calls)
+    def __len__(self) -> int:
+        return len(self._calls)
 
     def take(self, entries: Iterable[object]) -> Iterator[CallChunk]:
         """Take the entries of one chunk; a chunk without content for each call that begins."""

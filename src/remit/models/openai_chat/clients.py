@@ -58,11 +58,14 @@ def _make(
     openai = sdk("openai", "openai", "OpenAI and of compatible servers")
     if own is not None:
         return own.with_options(max_retries=0)
+    limits = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
     return openai.AsyncOpenAI(
         api_key=_key(base_url, api_key, asker),
         base_url=base_url,
         max_retries=0,
-        timeout=openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
+        timeout=limits,
+        # A redirect would take the conversation along to wherever it leads.
+        http_client=openai.DefaultAsyncHttpxClient(timeout=limits, follow_redirects=False),
     )
 
 

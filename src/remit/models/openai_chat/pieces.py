@@ -16,7 +16,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
-from remit.models.wire.counts import filled
+from remit.models.wire.counts import filled, too_many
 from remit.values.usage import Usage
 
 DETAILS = "reasoning_details"
@@ -168,7 +168,10 @@ class Reader:
             entries = [{"index": 0, "function": legacy}] if isinstance(legacy, dict) else []
         self.moved += bool(entries)
         self._made += sum(len(str(entry)) for entry in entries)
-        yield from self._calls.take(entries)
+        self.error = self.error or too_many(len(entries), "calls")
+        if self.error is None:
+            yield from self._calls.take(entries)
+            self.error = self.error or too_many(len(self._calls), "calls")
 
     def _report(self, report: object) -> Iterator[Chunk]:
         usage = read_usage(report)

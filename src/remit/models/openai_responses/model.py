@@ -18,7 +18,7 @@ from remit.models.wire.exchange import Exchange, no_answer
 from remit.models.wire.failures import provider_error
 from remit.models.wire.listening import listen
 from remit.models.wire.options import check_server
-from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError
+from remit.values.errors import ConfigError, ConnectionFailedError
 
 _OURS = ("model", "input", "instructions", "stream", "tools", "tool_choice", "max_output_tokens")
 _STORED = ("store", "include", "previous_response_id", "conversation", "background")

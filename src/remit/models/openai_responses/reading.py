@@ -19,7 +19,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
-from remit.models.wire.counts import filled
+from remit.models.wire.counts import filled, too_many
 from remit.values.usage import Usage
 
 Event = dict[str, Any]
@@ -138,6 +138,7 @@ class Reader:
         item = _Item(str(body.get("type")), _text(body.get("id")), body)
         item.led_to = before is not None and before.type == _REASONING
         self._items.append(item)
+        self.error = self.error or too_many(len(self._items), "items")
         self._open[_place(event)] = item
         if item.type == _CALL:
             item.number, self._calls = self._calls, self._calls + 1
@@ -242,7 +243,9 @@ class Reader:
     def _end(self, response: Event, status: str) -> Iterator[Chunk]:
         """Take the end of the answer, and of it what nobody told before."""
         streamed = list(self._items)
-        for at, body in enumerate(_parts(response, "output")):
+        told = _parts(response, "output")
+        self.error = self.error or too_many(len(told), "items")
+        for at, body in enumerate([] if self.error else told):
             if not streamed:
                 yield from self._done({"output_index": at}, body)
             for item in streamed:

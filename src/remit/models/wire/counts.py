@@ -12,7 +12,16 @@ from remit.values.usage import Usage
 
 MOST = 10**9
 """More tokens than any answer reaches."""
+MOST_PARTS = 500
+"""More calls, blocks or items than an answer has; readers look through all of them."""
 _BYTES_A_TOKEN = 3
+
+
+def too_many(found: int, what: str) -> dict[str, str] | None:
+    """What an adapter reports instead of an answer of more than `MOST_PARTS`; None for fewer."""
+    if found <= MOST_PARTS:
+        return None
+    return {"message": f"the answer holds more than {MOST_PARTS} {what}"}
 
 
 class Counts:

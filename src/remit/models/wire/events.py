@@ -10,7 +10,8 @@ import msgspec
 from remit.models.wire.plain import is_deeper
 
 DONE = b"[DONE]"
-_MOST_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 64 * 1024 * 1024
+"""More than one event holds, or an answer that comes in one piece."""
 DEEPEST = 200
 """What is deeper might be read, and then be too deep to be written again."""
 _TOO_DEEP = "JSON that is nested too deeply"
@@ -31,6 +32,7 @@ class Events:
     def __init__(self) -> None:
         self._line = bytearray()
         self._data: list[bytes] = []
+        self._size = 0
         self._after_return = False
         self._any = False
 
@@ -57,8 +59,8 @@ class Events:
 
     def _keep(self, part: bytes) -> None:
         self._line += part
-        if len(self._line) > _MOST_BYTES:
-            raise Unreadable(f"a line of more than {_MOST_BYTES} bytes")
+        if len(self._line) > MOST_BYTES:
+            raise Unreadable(f"a line of more than {MOST_BYTES} bytes")
 
     def _take(self, line: bytes) -> Iterator[bytes]:
         if not self._any:
@@ -67,8 +69,11 @@ class Events:
             name, _, value = line.partition(b":")
             if name == b"data":
                 self._data.append(value.removeprefix(b" "))
+                self._size += len(value)
+                if self._size > MOST_BYTES:
+                    raise Unreadable(f"an event of more than {MOST_BYTES} bytes")
         elif self._data:
-            data, self._data = self._data, []
+            data, self._data, self._size = self._data, [], 0
             yield from _joined(data)
 
 

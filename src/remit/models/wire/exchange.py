@@ -7,12 +7,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
 from remit.models.wire import astray
 from remit.models.wire.astray import place
-from remit.models.wire.events import DONE, Events, read_json
+from remit.models.wire.events import DONE, MOST_BYTES, Events, Unreadable, read_json
 from remit.models.wire.failures import reason, scrub, was_sent
 from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError, RemitError
 
@@ -20,7 +21,7 @@ _AFTER_DONE_SECONDS = 0.1
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A status of 400 or more, and the body that came with it."""
+    """A status of 300 or more, and the body that came with it."""
 
     status: int
     body: Any
@@ -49,7 +50,7 @@ class Exchange:
         self._body = body
         self._events = Events()
         self._chunks: deque[bytes] = deque()
-        self._plain: list[bytes] | None = None
+        self._plain: bytearray | None = None
         self._ended = False
 
     async def next(self) -> object:
@@ -89,9 +90,11 @@ class Exchange:
         if not self.any and received.lstrip():
             self.any = True
             # Some servers answer with one JSON object although a stream was asked for.
-            self._plain = [] if received.lstrip()[:1] in (b"{", b"[") else None
+            self._plain = bytearray() if received.lstrip()[:1] in (b"{", b"[") else None
         if self._plain is not None:
-            self._plain.append(received)
+            self._plain += received
+            if len(self._plain) > MOST_BYTES:
+                raise Unreadable(f"JSON of more than {MOST_BYTES} bytes")
         else:
             self._chunks.extend(self._events.feed(received))
 
@@ -99,7 +102,7 @@ class Exchange:
         if self._plain is None:
             return list(self._events.close())
         self.done = True
-        return [b"".join(self._plain)]
+        return [bytes(self._plain)]
 
 
 class Errors(NamedTuple):
@@ -177,8 +180,18 @@ def key_of(client: Any) -> str | None:
 
 
 def _body_of(error: Any) -> object:
+    if 300 <= error.status_code < 400:
+        return {"message": _redirect(error.response.headers.get("location", ""))}
     body = error.body
     return error.response.text if body is None else body
+
+
+def _redirect(target: str) -> str:
+    try:
+        host = urlsplit(target).hostname or "another path of its own"
+    except ValueError:
+        host = "what is no address"
+    return f"it redirects to {host}, and no conversation is sent on: give base_url= where it is"
 
 
 async def _nothing() -> AsyncIterator[bytes]:
