@@ -163,3 +163,25 @@ def test_a_loop_that_is_gone_stops_the_answer() -> None:
 
     assert server.stopped.wait(5)
     engine.close()
+
+
+async def test_closing_does_not_wait_for_a_model_that_is_being_loaded() -> None:
+    loads, may = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def load() -> Server:
+        loop.call_soon_threadsafe(loads.set)
+        assert may.wait(5)
+        return Server({"a": 1})
+
+    engine = Engine(load, 1)
+    asking = asyncio.create_task(all_of(engine))
+    await loads.wait()
+    engine.close(wait=False)
+    assert not may.is_set()
+    may.set()
+
+    with pytest.raises(ConnectionFailedError, match="closed"):
+        await asking
+    assert await all_of(engine) == [{"a": 1}]
+    engine.close()

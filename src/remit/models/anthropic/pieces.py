@@ -53,6 +53,8 @@ class Reader:
         """How many events brought something."""
         self.stopped = False
         """Whether the answer's last event came."""
+        self.made = 0
+        """How many bytes of text, reasoning and arguments have come."""
         self.error: object = None
         """What was reported instead of going on."""
         self._blocks: dict[int, _Open] = {}
@@ -60,7 +62,7 @@ class Reader:
         self._tally = Tally()
         self._usage: Usage | None = None
         self._asked = asked
-        self._made = 0
+        self._cut = False
         self._said = False
         self._refused: object = None
 
@@ -81,6 +83,10 @@ class Reader:
         """The request was refused; this is what the server reported."""
         self.error = reported
 
+    def cut(self) -> None:
+        """Take what has come as all of the answer, which goes on beyond its length."""
+        self.finish, self._cut = "max_tokens", True
+
     def close(self) -> Iterator[Chunk]:
         """What can be told once the answer is whole."""
         for block in self._blocks.values():
@@ -89,7 +95,7 @@ class Reader:
         if stop == "refusal" and not self._said and isinstance(self._refused, str):
             yield TextChunk(self._refused)
         # Of an answer without any report the loop makes an estimate.
-        usage = self._usage and filled(self._usage, self._asked, self._made)
+        usage = self._usage and filled(self._usage, self._asked, self.made, cut=self._cut)
         if usage is not None and usage != self._usage:
             yield UsageChunk(usage)
         yield StopChunk(stop)
@@ -137,7 +143,7 @@ class Reader:
             if other.kind == "thinking" or at == index:
                 yield from self._end(other)
         opened = self._blocks[index] = _Open(block.get("type"))
-        self.error = self.error or too_many(max(len(self._blocks), self._calls), "blocks")
+        self.error = self.error or too_many(len(self._blocks), "blocks")
         match opened.kind:
             case "text":
                 yield from self._say(block.get("text"))
@@ -149,6 +155,7 @@ class Reader:
             case "tool_use":
                 opened.number, opened.given = self._calls, block.get("input")
                 self._calls += 1
+                self.error = self.error or too_many(self._calls, "calls")
                 name = block.get("name")
                 yield CallChunk(opened.number, name if isinstance(name, str) else "")
 
@@ -164,14 +171,14 @@ class Reader:
                 piece = delta.get("partial_json")
                 if isinstance(piece, str) and piece:
                     block.told = block.told or bool(piece.strip())
-                    self._made += len(piece.encode("utf-8", "replace"))
+                    self.made += len(piece.encode("utf-8", "replace"))
                     yield CallChunk(block.number, "", piece)
 
     def _end(self, block: _Open) -> Iterator[Chunk]:
         if block.kind == "tool_use" and block.given and not block.told:
             block.told = True
             given = json.dumps(block.given)
-            self._made += len(given)
+            self.made += len(given)
             yield CallChunk(block.number, "", given)
         if block.signature:
             # It stands for the whole block, and what follows it is another one.
@@ -181,7 +188,7 @@ class Reader:
     def _say(self, text: object) -> Iterator[Chunk]:
         if isinstance(text, str) and text:
             self._said = True
-            self._made += len(text.encode("utf-8", "replace"))
+            self.made += len(text.encode("utf-8", "replace"))
             yield TextChunk(text)
 
     def _think(self, block: _Open, piece: dict[str, Any]) -> Iterator[Chunk]:
@@ -189,7 +196,7 @@ class Reader:
         if isinstance(signature, str) and signature:
             block.signature = signature
         if isinstance(text, str) and text:
-            self._made += len(text.encode("utf-8", "replace"))
+            self.made += len(text.encode("utf-8", "replace"))
             yield ReasoningChunk(text)
 
     def _report(self, holder: dict[str, Any]) -> Iterator[Chunk]:

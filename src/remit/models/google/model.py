@@ -16,7 +16,7 @@ from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
 from remit.models.wire.exchange import Exchange, no_answer
-from remit.models.wire.listening import listen
+from remit.models.wire.listening import listen, most_bytes
 from remit.models.wire.options import check_server
 from remit.values.errors import ConfigError, ConnectionFailedError
 
@@ -81,13 +81,13 @@ class GoogleGemini:
         for what Gemini refuses or reports, ConnectionFailedError for a server that cannot be
         reached, falls silent or is cut off. Both say whether tokens may have been charged.
         """
-        client = await self._clients.open()
+        client, most = await self._clients.open(), most_bytes(request.max_output)
         asked = self.body(request)
         reader = Reader((tool.name for tool in request.tools), asked)
         async with asking(client, self.model, asked, self.timeout) as source:
             ended = False
             while not ended:
-                chunks, ended = await listen(source, reader, self.timeout)
+                chunks, ended = await listen(source, reader, self.timeout, most)
                 for chunk in chunks:
                     yield chunk
             _check_whole(source, reader)

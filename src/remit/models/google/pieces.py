@@ -43,16 +43,18 @@ class Reader:
         """How many chunks brought something."""
         self.begun = False
         """Whether Gemini has begun to answer, if only by a report."""
+        self.made = 0
+        """How many bytes of text, reasoning and arguments have come."""
         self.error: object = None
         """What Gemini reported instead of going on."""
         self._names = Names(tools)
         self._asked = asked
+        self._cut = False
         self._counts: dict[str, float] = {}
         self._blocked = False
         self._said = False
         self._told = ""
         self._calls = 0
-        self._made = 0
 
     @property
     def ended(self) -> bool:
@@ -84,12 +86,16 @@ class Reader:
         """The request was refused; this is what the server reported."""
         self.error = reported
 
+    def cut(self) -> None:
+        """Take what has come as all of the answer, which goes on beyond its length."""
+        self.finish, self._cut = "MAX_TOKENS", True
+
     def close(self) -> Iterator[Chunk]:
         """What can be told once the answer is whole."""
         if self.finish in _BROKEN_CALL:
             yield self._broken_call()
         told = read_usage(self._counts) if self._counts else None
-        usage = filled(told, self._asked, self._made)
+        usage = filled(told, self._asked, self.made, cut=self._cut)
         if usage != told:
             yield UsageChunk(usage)
         yield StopChunk(self._stop())
@@ -135,7 +141,7 @@ class Reader:
             return
         if not isinstance(text, str):
             return
-        self._made += len(text.encode("utf-8", "replace"))
+        self.made += len(text.encode("utf-8", "replace"))
         if part.get("thought") is True:
             if text or signature:
                 yield ReasoningChunk(text, signature)
@@ -149,7 +155,7 @@ class Reader:
     def _call(self, call: dict[str, Any], signature: str | None) -> CallChunk:
         name, arguments = call.get("name"), _written(call.get("args"))
         self._said = True
-        self._made += len(arguments)
+        self.made += len(arguments)
         self._calls += 1
         self.error = self.error or too_many(self._calls, "calls")
         named = self._names.own(name) if isinstance(name, str) else ""

@@ -25,6 +25,8 @@ class Engine:
         self._load = load
         self._parallel = parallel
         self._lock = threading.Lock()
+        self._loading = threading.Lock()
+        self._closes = 0
         self._server: Any = None
         self._threads: ThreadPoolExecutor | None = None
         self._answers: set[Answer] = set()
@@ -58,15 +60,26 @@ class Engine:
         with self._lock:
             threads, self._threads, self._server = self._threads, None, None
             answers = list(self._answers)
+            self._closes += 1
         for answer in answers:
             answer.end(ConnectionFailedError(reason=_CLOSED))
         if threads is not None:
             threads.shutdown(wait=wait, cancel_futures=True)
+        if wait:
+            with self._loading:
+                pass  # what is loaded while this is called is let go of
 
     def _start(self) -> None:
-        with self._lock:
-            if self._server is None:
-                self._server = self._load()
+        # Who closes does not wait until it is loaded.
+        with self._loading:
+            if self._server is not None:
+                return
+            closes = self._closes
+            server = self._load()
+            with self._lock:
+                if closes != self._closes:
+                    raise ConnectionFailedError(reason=_CLOSED)
+                self._server = server
                 self._threads = ThreadPoolExecutor(self._parallel, "remit-local")
 
 

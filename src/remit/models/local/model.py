@@ -185,7 +185,8 @@ async def _next(answer: Answer, seconds: float) -> object:
 
 def _check(model: LocalModel) -> None:
     check_asking(model)
-    if not isinstance(model.path, str | PathLike) or not str(model.path).strip():
+    path = str(model.path) if isinstance(model.path, str | PathLike) else ""
+    if not path.strip() or "\0" in path:
         raise ConfigError(f"LocalModel needs the path of a GGUF file, not {model.path!r}")
     for name in ("threads", "parallel"):
         count = getattr(model, name)

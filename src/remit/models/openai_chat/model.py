@@ -17,7 +17,7 @@ from remit.models.structured import by_schema
 from remit.models.wire.clients import Clients
 from remit.models.wire.exchange import Exchange, no_answer
 from remit.models.wire.failures import provider_error
-from remit.models.wire.listening import listen
+from remit.models.wire.listening import listen, most_bytes
 from remit.models.wire.options import check_server
 from remit.values.errors import ConfigError, ConnectionFailedError
 
@@ -82,14 +82,14 @@ class OpenAIChat:
         for what the server refuses or reports, ConnectionFailedError for a server that cannot
         be reached, falls silent or is cut off.
         """
-        client = await self._clients.open()
+        client, most = await self._clients.open(), most_bytes(request.max_output)
         asked = self.body(request)
         reader = Reader((tool.name for tool in request.tools), asked)
         held = reply.Held() if self.tools == "json" and request.tools else None
         async with asking(client, asked, self.timeout) as source:
             ended = False
             while not ended:
-                chunks, ended = await listen(source, reader, self.timeout)
+                chunks, ended = await listen(source, reader, self.timeout, most)
                 for chunk in held.keep(chunks) if held else chunks:
                     yield chunk
             _check_whole(source, reader)

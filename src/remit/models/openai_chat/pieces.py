@@ -37,6 +37,8 @@ class Reader:
         """Why the model stopped, in the server's word; None until it says so."""
         self.moved = 0
         """How many chunks brought something."""
+        self.made = 0
+        """How many bytes of text, reasoning and arguments have come."""
         self.error: object = None
         """What the server reported instead of going on."""
         self._calls = Calls(tools)
@@ -45,7 +47,7 @@ class Reader:
         self._details: dict[tuple[int | None, str], dict[str, Any]] = {}
         self._choice: object = None
         self._asked = asked
-        self._made = 0
+        self._cut = False
 
     @property
     def ended(self) -> bool:
@@ -64,12 +66,16 @@ class Reader:
         """The request was refused; this is what the server reported, which may hold a call."""
         self.take({"error": reported})
 
+    def cut(self) -> None:
+        """Take what has come as all of the answer, which goes on beyond its length."""
+        self.finish, self._cut = "length", True
+
     def close(self) -> Iterator[Chunk]:
         """What can be told once the answer is whole."""
         if self._details:
             yield ReasoningChunk("", json.dumps(list(self._details.values())))
         yield from self._calls.close()
-        usage = filled(self._usage, self._asked, self._made)
+        usage = filled(self._usage, self._asked, self.made, cut=self._cut)
         if usage != self._usage:
             yield UsageChunk(usage)
         yield StopChunk(self._stop())
@@ -119,7 +125,7 @@ class Reader:
         for field in FIELDS:
             text = delta.get(field)
             if isinstance(text, str) and text:
-                self._made += len(text.encode("utf-8", "replace"))
+                self.made += len(text.encode("utf-8", "replace"))
                 yield ReasoningChunk(text, field)
                 return
 
@@ -140,7 +146,7 @@ class Reader:
         """Text, or parts of which some are text and some reasoning."""
         if isinstance(content, str):
             if content:
-                self._made += len(content.encode("utf-8", "replace"))
+                self.made += len(content.encode("utf-8", "replace"))
                 yield TextChunk(content)
             return
         for part in content if isinstance(content, list) else []:
@@ -149,7 +155,7 @@ class Reader:
             thought = part.get("thinking")
             for inner in thought if isinstance(thought, list) else [{"text": thought}]:
                 if isinstance(inner, dict) and isinstance(inner.get("text"), str):
-                    self._made += len(inner["text"].encode("utf-8", "replace"))
+                    self.made += len(inner["text"].encode("utf-8", "replace"))
                     yield ReasoningChunk(inner["text"], "thinking")
             if part.get("type") in (None, "text", "output_text"):
                 yield from self._say(part.get("text"))
@@ -167,7 +173,7 @@ class Reader:
             legacy = delta.get("function_call")
             entries = [{"index": 0, "function": legacy}] if isinstance(legacy, dict) else []
         self.moved += bool(entries)
-        self._made += sum(len(str(entry)) for entry in entries)
+        self.made += sum(len(str(entry)) for entry in entries)
         self.error = self.error or too_many(len(entries), "calls")
         if self.error is None:
             yield from self._calls.take(entries)

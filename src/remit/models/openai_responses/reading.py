@@ -66,16 +66,17 @@ class Reader:
         """How many events brought something."""
         self.begun = False
         """Whether the server has begun to answer, if only by saying so."""
+        self.made = 0
+        """How many bytes of text, reasoning and arguments have come."""
         self.error: object = None
         """What the server reported instead of going on."""
         self._tools = frozenset(tools)
         self._items: list[_Item] = []
         self._open: dict[int | None, _Item] = {}
         self._calls = 0
-        self._said = self._refused = self._cut = False
+        self._said = self._refused = self._cut = self._over = False
         self._usage: Usage | None = None
         self._asked = asked
-        self._made = 0
 
     @property
     def ended(self) -> bool:
@@ -85,7 +86,7 @@ class Reader:
     @property
     def used(self) -> Usage:
         """What the answer has used: as reported, else an estimate of what went to and fro."""
-        return filled(self._usage, self._asked, self._made)
+        return filled(self._usage, self._asked, self.made, cut=self._over)
 
     def take(self, event: object) -> list[Chunk]:
         """What the next event brings. An error in it is left in `error`."""
@@ -98,6 +99,11 @@ class Reader:
     def refuse(self, reported: object) -> None:
         """The request was refused; this is what the server reported."""
         self.error = reported
+
+    def cut(self) -> None:
+        """Take what has come as all of the answer, which goes on beyond its length."""
+        self.finish = "incomplete"
+        self._cut = self._over = True
 
     def close(self) -> Iterator[Chunk]:
         """What can be told once the answer is whole."""
@@ -186,7 +192,7 @@ class Reader:
     def _grow(self, item: _Item, place: tuple[str, int], piece: str) -> Iterator[Chunk]:
         first = place not in item.pieces
         item.pieces.setdefault(place, []).append(piece)
-        self._made += len(piece.encode("utf-8", "replace"))
+        self.made += len(piece.encode("utf-8", "replace"))
         if item.type == _REASONING:
             yield ReasoningChunk(_APART + piece if first and len(item.pieces) > 1 else piece)
         elif item.type == _MESSAGE:

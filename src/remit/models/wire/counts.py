@@ -61,10 +61,16 @@ def guess_usage(sent_bytes: int, made_bytes: int) -> Usage:
     )
 
 
-def filled(told: Usage | None, asked: object, made_bytes: int) -> Usage:
+def filled(told: Usage | None, asked: object, made_bytes: int, *, cut: bool = False) -> Usage:
     """`told` with an estimate for each part that the server left out: of input there is always
-    some, since something was `asked`, and of output there is where bytes were made."""
-    if told is not None and told.input_tokens and (told.output_tokens or not made_bytes):
+    some, since something was `asked`, and of output there is where bytes were made. Of an answer
+    that was `cut` no more than a part was told."""
+    if (
+        told is not None
+        and not cut
+        and told.input_tokens
+        and (told.output_tokens or not made_bytes)
+    ):
         return told
     guess = guess_usage(len(json.dumps(asked, ensure_ascii=False).encode()), made_bytes)
     if told is None:
@@ -72,6 +78,8 @@ def filled(told: Usage | None, asked: object, made_bytes: int) -> Usage:
     return replace(
         told,
         input_tokens=told.input_tokens or guess.input_tokens,
-        output_tokens=told.output_tokens or guess.output_tokens,
+        output_tokens=max(told.output_tokens, guess.output_tokens)
+        if cut
+        else told.output_tokens or guess.output_tokens,
         estimated=True,
     )

@@ -18,6 +18,8 @@ from remit.models.wire.failures import reason, scrub, was_sent
 from remit.values.errors import ConfigError, ConnectionFailedError, ProviderError, RemitError
 
 _AFTER_DONE_SECONDS = 0.1
+_MOST_BYTES = 256 * 1024 * 1024
+"""More than any answer has, with all that frames its pieces."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -52,6 +54,7 @@ class Exchange:
         self._chunks: deque[bytes] = deque()
         self._plain: bytearray | None = None
         self._ended = False
+        self._came = 0
 
     async def next(self) -> object:
         """The next chunk; None at the end. Raises Unreadable and ConnectionFailedError."""
@@ -61,6 +64,9 @@ class Exchange:
                 self._ended = True
                 self._chunks.extend(self._rest())
             else:
+                self._came += len(received)
+                if self._came > _MOST_BYTES:
+                    raise Unreadable(f"more than {_MOST_BYTES} bytes")
                 self._sort(received)
         if not self._chunks:
             return None

@@ -14,11 +14,23 @@ AFTER_FINISH_SECONDS = 10.0
 """How long an answer that is whole is waited for to be told to its end."""
 
 
+_BYTES_A_TOKEN = 64
+_BYTES_BESIDE = 1024 * 1024
+
+
+def most_bytes(max_output: int) -> int:
+    """More than `max_output` tokens of text, reasoning and arguments come to, and what thinking
+    may come to beside them."""
+    return max_output * _BYTES_A_TOKEN + _BYTES_BESIDE
+
+
 class Reader(Protocol):
     """What an adapter makes of the events of one answer."""
 
     moved: int
     """How many events brought something."""
+    made: int
+    """How many bytes of text, reasoning and arguments have come."""
     finish: str | None
     """Why the model stopped, in the server's word; None until it says so."""
 
@@ -35,11 +47,18 @@ class Reader(Protocol):
         """The request was refused; this is what the server reported."""
         ...
 
+    def cut(self) -> None:
+        """Take what has come as all of the answer, which goes on beyond its length."""
+        ...
 
-async def listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list[Chunk], bool]:
+
+async def listen(
+    source: Exchange, reader: Reader, seconds: float, most: int
+) -> tuple[list[Chunk], bool]:
     """Wait until the answer moves on; what came, and whether that was the last of it.
 
-    A server that has said why the model stopped may be silent or gone: the answer is whole. Raises
+    A server that has said why the model stopped may be silent or gone: the answer is whole. One
+    that has sent more than `most` bytes of it is not listened to any further. Raises
     ProviderError for what is no event, ConnectionFailedError for a cut and for `seconds` without
     anything.
     """
@@ -56,6 +75,9 @@ async def listen(source: Exchange, reader: Reader, seconds: float) -> tuple[list
                 if event is None:
                     return taken, True
                 taken += reader.take(event)
+                if reader.made > most:
+                    reader.cut()
+                    return taken, True
     except Unreadable as error:
         words = f"the answer holds {error}"
         broken: Exception = ProviderError(status=200, message=words, may_cost=True)
