@@ -119,6 +119,7 @@ async def test_what_llama_cpp_is_given_can_be_changed_and_no_one_else_may_ask_it
     "options",
     [
         {"path": ""},
+        {"path": "a\0b"},
         {"path": 5},
         {"threads": 0},
         {"parallel": 0},
