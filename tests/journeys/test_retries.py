@@ -16,7 +16,7 @@ from remit.agent.recorded.steps import step_value
 from remit.errors import ConnectionFailedError, ProviderError, StoreError
 from remit.events import RetryEvent, UsageEvent
 from remit.kernel.facts import Stepped
-from remit.models.request import Chunk
+from remit.models.request import Chunk, UsageChunk
 from remit.options import Retry
 from remit.store.protocol import Store
 from remit.store.records import Query
@@ -76,6 +76,20 @@ async def test_what_may_have_been_charged_is_in_the_sum_before_the_call_is_made_
         "retry",
         "usage",
     ]
+
+
+async def test_usage_that_was_reported_before_an_overload_is_kept_and_nobody_takes_over() -> None:
+    a = Halting(A, always(BUSY), card=SHORT, begun=UsageChunk(Usage(input_tokens=9_000)))
+    b = Halting(B)
+
+    with pytest.raises(ProviderError, match="Overloaded") as caught:
+        await desk_of(a, b, retry=Retry(attempts=2, first=0)).run("x")
+
+    assert (len(a.requests), len(b.requests)) == (2, 0)
+    assert caught.value.may_cost
+    assert caught.value.usage is not None
+    assert (caught.value.usage.input_tokens, caught.value.usage.estimated) == (18_000, True)
+    assert caught.value.usage.output_tokens < 10
 
 
 async def test_every_attempt_has_a_record_of_its_own(store: Store, clock: ManualClock) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from remit.values.errors import ConnectionFailedError, ProviderError
+from remit.values.usage import Usage, sound
 
 Charge = Literal["nothing", "perhaps", "something"]
 Why = Literal[
@@ -64,6 +64,8 @@ _STATUSES: dict[int, Why] = {
 _SAYING: dict[str, Why] = {
     "billing_error": "spent",
     "billing_hard_limit_reached": "spent",
+    "contract_spend_limit_reached": "spent",
+    "enforced_spend_limit_reached": "spent",
     "insufficient_quota": "spent",
     "model_decommissioned": "unknown",
     "model_not_found": "unknown",
@@ -78,20 +80,26 @@ _REPORTED: dict[str, Why] = {
     "rate_limit_exceeded": "busy",
 }
 """Codes that stand for the status of an answer that had begun with 200."""
-_SPENT = re.compile(r"credit balance is too low|specified API usage limits")
-"""What Anthropic says of a spent ceiling in a plain 400."""
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """Why a model call failed; `after` is how many seconds the provider asks to be left alone."""
+    """Why a model call failed; `after` is how many seconds the provider asks to be left alone.
+    With `reported` it told that tokens were used, whatever it says beside that."""
 
     why: Why
     after: float | None = None
+    reported: bool = False
 
     @property
     def charge(self) -> Charge:
         """What it may have cost."""
-        return _SORTS[self.why].charge
+        charge = _SORTS[self.why].charge
+        return "perhaps" if self.reported and charge == "nothing" else charge
+
+    @property
+    def may_cost(self) -> bool:
+        """Whether tokens may have been charged."""
+        return self.charge != "nothing"
 
     @property
     def repeats(self) -> bool:
@@ -101,24 +109,27 @@ class Failure(msgspec.Struct, frozen=True):
     @property
     def passes_on(self) -> bool:
         """Whether another model may take over: it cost nothing, and was the model's own."""
-        return _SORTS[self.why].passes_on
+        return _SORTS[self.why].passes_on and not self.may_cost
 
 
-def classify(error: ProviderError | ConnectionFailedError, *, begun: bool) -> Failure:
-    """The failure that `error` tells of; `begun` says whether a token of the answer had come."""
+def classify(
+    error: ProviderError | ConnectionFailedError, *, begun: bool, usage: Usage | None = None
+) -> Failure:
+    """The failure that `error` tells of; `begun` says whether a token of the answer had come, and
+    `usage` is what had been reported of it. Of a ConnectionFailedError `may_cost` says whether
+    the request went out; of a ProviderError it says nothing here."""
+    reported = usage is not None and sound(usage).tokens > 0
     if begun:
-        return Failure("broken")
+        return Failure("broken", reported=reported)
     if isinstance(error, ConnectionFailedError):
-        return Failure("unanswered" if error.may_cost else "unreached")
-    return Failure(_why(error), error.retry_after)
+        return Failure("unanswered" if error.may_cost else "unreached", reported=reported)
+    return Failure(_why(error), error.retry_after, reported)
 
 
 def _why(error: ProviderError) -> Why:
     status, code = error.status, error.code or ""
     if code in _SAYING:
         return _SAYING[code]
-    if status == 400 and _SPENT.search(error.message):
-        return "spent"
     if not error.answered:
         return "astray"
     if status is None or status < 400:

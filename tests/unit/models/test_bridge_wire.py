@@ -16,7 +16,8 @@ from remit import Agent, Budget, Usage, tool
 from remit.models.assemble import RawCall
 from remit.models.bridge import Bridge
 from remit.models.request import UsageChunk
-from remit.testing import no_network
+from remit.options import Retry
+from remit.testing import Say, ScriptedModel, no_network
 from remit.values.content import Text
 from remit.values.errors import ConnectionFailedError, ProviderError
 from remit.values.messages import AssistantMessage
@@ -156,8 +157,46 @@ async def test_who_stops_listening_closes_the_stream() -> None:
 async def test_a_server_that_is_not_there_is_told() -> None:
     provider = OpenAIProvider(base_url="http://127.0.0.1:9/v1", api_key=KEY)
     async with OpenAIChatModel("gpt-test", provider=provider) as theirs:
-        with pytest.raises(ConnectionFailedError):
+        with pytest.raises(ConnectionFailedError) as caught:
             await chunks_of(Bridge(theirs))
+
+    assert not caught.value.may_cost
+
+
+async def test_where_nobody_is_there_another_takes_over_and_nothing_was_charged() -> None:
+    provider = OpenAIProvider(base_url="http://127.0.0.1:9/v1", api_key=KEY)
+    async with OpenAIChatModel("gpt-test", provider=provider) as theirs:
+        other = ScriptedModel([Say("Hi")], name="b:two")
+        agent = Agent(
+            name="a",
+            model=[Bridge(theirs), other],
+            budget=Budget(turns=2),
+            retry=Retry(attempts=2, first=0),
+        )
+        result = await agent.run("x")
+
+    assert (result.text, result.usage.tokens) == ("Hi", 120)
+
+
+@pytest.mark.parametrize(
+    ("reply", "may_cost"),
+    [
+        (plain({"error": {"message": "Oh"}}, 400), False),
+        (plain({"error": {"message": "Oh"}}, 503), False),
+        (plain({"error": {"message": "Oh"}}, 500), True),
+        (plain({"error": {"message": "Oh"}}, 504), True),
+        (stream({"error": {"message": "Oh", "code": "server_error"}}), True),
+        (stream(chunk(content="Hi"), {"error": {"message": "Oh", "code": "server_error"}}), True),
+        (Reply([], 0, ending="cut"), True),
+    ],
+)
+async def test_a_failure_says_whether_it_may_have_cost(reply: Reply, may_cost: bool) -> None:
+    async with bridged(reply) as (bridge, _):
+        with pytest.raises((ProviderError, ConnectionFailedError)) as caught:
+            await chunks_of(bridge)
+
+    error: Any = caught.value
+    assert error.may_cost is may_cost
 
 
 def test_one_by_name_answers_in_one_loop_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from remit.models.failure import Charge, Failure, Why, classify
 from remit.values.errors import ConnectionFailedError, ProviderError
+from remit.values.usage import Usage
 from tests.loopback import Reply, delta, events, loopback
 from tests.unit.models.asking import chunks_of, model
 
@@ -34,18 +35,8 @@ CLASSES: dict[str, tuple[Error, Why]] = {
     "529": (ProviderError(status=529), "busy"),
     "a quota that is used up": (ProviderError(status=429, code="insufficient_quota"), "spent"),
     "a bill that is not paid": (ProviderError(status=400, code="billing_error"), "spent"),
-    "a credit that is used up": (
-        ProviderError(
-            status=400,
-            code="invalid_request_error",
-            message="Your credit balance is too low to access the API.",
-        ),
-        "spent",
-    ),
     "a ceiling of one's own": (
-        ProviderError(
-            status=400, message="You have reached your specified API usage limits until June."
-        ),
+        ProviderError(status=400, code="enforced_spend_limit_reached"),
         "spent",
     ),
     "a model that is no more": (ProviderError(status=400, code="model_decommissioned"), "unknown"),
@@ -100,6 +91,17 @@ def test_what_may_follow_goes_by_what_it_may_have_cost(
     failure = Failure(why)
 
     assert (failure.charge, failure.repeats, failure.passes_on) == (charge, repeats, passes_on)
+
+
+@pytest.mark.parametrize(("error", "why"), CLASSES.values(), ids=CLASSES)
+def test_what_was_reported_as_used_may_have_cost_whatever_the_failure_is(
+    error: Error, why: Why
+) -> None:
+    failure = classify(error, begun=False, usage=Usage(input_tokens=9))
+
+    assert (failure.why, failure.repeats) == (why, Failure(why).repeats)
+    assert (failure.charge, failure.passes_on) == ("perhaps", False)
+    assert classify(error, begun=False, usage=Usage()) == classify(error, begun=False)
 
 
 def test_what_the_provider_asks_for_is_kept() -> None:

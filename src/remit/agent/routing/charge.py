@@ -21,11 +21,12 @@ def used(request: ModelRequest, assembly: Assembly, model: Model, cut: bool) -> 
 
 
 def most(request: ModelRequest, assembly: Assembly, model: Model) -> Usage:
-    """The most that a call can have used whose answer nobody saw, priced."""
+    """The most that a call can have used whose answer nobody saw, in tokens and priced."""
     return _at_least(assembly.usage, request.max_output, request, model)
 
 
 def _at_least(told: Usage | None, output: int, request: ModelRequest, model: Model) -> Usage:
+    """What was `told`, raised to what `request` reads and to `output` tokens, priced."""
     told = Usage() if told is None else sound(told)
     estimate = msgspec.structs.replace(
         told,

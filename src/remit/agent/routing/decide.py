@@ -30,7 +30,7 @@ class Stop(NamedTuple):
 
 
 def decide(
-    failure: Failure, wait: float | None, *, fits: bool, others: Sequence[str]
+    failure: Failure, wait: float | None, *, fits: bool, heirs: Sequence[str]
 ) -> Again | Switch | Stop:
     """What follows `failure`. `wait` is how many seconds the same model would be left alone before
     it is asked again, None where it has been asked often enough. `fits` says whether the run has
@@ -38,15 +38,16 @@ def decide(
     models that could take over, in order."""
     if failure.repeats and wait is not None and fits:
         return Again(wait)
-    if failure.passes_on and others:
-        return Switch(others[0])
+    if failure.passes_on and heirs:
+        return Switch(heirs[0])
     return Stop()
 
 
 def maker(model: Model) -> str:
     """Who is paid for the model: what stands before its name, one for both of OpenAI's interfaces,
     and the host that is asked where that is not the maker's own."""
-    name = model.name.removeprefix("bridge:").partition(":")[0].removesuffix("-responses")
+    name = model.name.removeprefix("bridge:").partition(":")[0]
+    name = name.removesuffix("-responses").removesuffix("-chat")
     url = getattr(model, "base_url", None)
     host = urlsplit(url).netloc.rpartition("@")[2].lower() if isinstance(url, str) else ""
     return f"{name} at {host}" if host and host not in _OWN else name

@@ -79,8 +79,8 @@ class Route:
         clock = run.clock
         due = min(failures.rests_until / 1000 - run.wall(), failures.calls[-1].wait)
         ends = clock.steady() + due
-        while (left := ends - clock.steady()) > 0:
-            await clock.sleep(min(left, _LOOKS_EVERY))
+        while (still := ends - clock.steady()) > 0:
+            await clock.sleep(min(still, _LOOKS_EVERY))
             run.check()
 
     def fail(
@@ -92,13 +92,20 @@ class Route:
     ) -> Failed:
         """What is recorded of the call that `error` ended, when `assembly` is what had come.
         Raises `error` where it charged nothing and nothing follows."""
-        failure = classify(error, begun=assembly.told)
+        failure = classify(error, begun=assembly.told, usage=assembly.usage)
+        if isinstance(error, ProviderError):
+            error.may_cost = failure.may_cost
         usage, need = None, None
         if failure.charge == "something":
             assembly.close()
             usage = used(request, assembly, self.model, cut=True)
         elif failure.charge == "perhaps":
-            usage = most(request, assembly, self.model)
+            # Where it told what was used and that it did no more, that is all of it.
+            told_all = failure.reported and failure.why != "unanswered"
+            if told_all:
+                usage = used(request, assembly, self.model, cut=True)
+            else:
+                usage = most(request, assembly, self.model)
             need = usage + most(request, Assembly(), self.model)
         wait = self._plan.retry.wait(self._times(), failure.after, self._luck())
         rest = self._rest()
@@ -106,8 +113,8 @@ class Route:
         if limit is not None:
             time = min(time, limit.left())
         fits = wait is not None and wait <= time and (need is None or has_room(rest, need))
-        others = self._others(failure, request.messages)
-        move = decide(failure, wait, fits=fits, others=others)
+        heirs = self._heirs(failure, request.messages)
+        move = decide(failure, wait, fits=fits, heirs=heirs)
         _log.info("model %s failed (%s): %r", self.model.name, failure.why, move, exc_info=error)
         told: dict[str, Any] = {"model": self.model.name, "why": failure.why, "usage": usage}
         told["purpose"] = self._purpose
@@ -127,15 +134,15 @@ class Route:
 
     def _refused(self, messages: Iterable[Message]) -> Failed:
         name = self.model.name
-        others = self._others(Failure("off"), messages)
-        if not others:
+        heirs = self._heirs(Failure("off"), messages)
+        if not heirs:
             raise ConfigError(
                 f"model {name!r} is switched off by its card, and no other can take over: give"
                 " Agent(model=[…]) another, or Card(enabled=True)"
             )
-        return Failed(model=name, why="off", next=others[0], message="it is switched off")
+        return Failed(model=name, why="off", next=heirs[0], message="it is switched off")
 
-    def _others(self, failure: Failure, messages: Iterable[Message]) -> list[str]:
+    def _heirs(self, failure: Failure, messages: Iterable[Message]) -> list[str]:
         """The models that may take over: switched on, and able to read the conversation. Where
         money is at its end, another maker's."""
         own = maker(self.model) if failure.why == "spent" else None

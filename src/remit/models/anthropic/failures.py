@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,8 @@ _STATUSES = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
+_SPENT = re.compile(r"credit balance is too low|specified API usage limits")
+"""What a plain 400 says where the money is at its end."""
 
 
 def failure(source: Exchange, reported: object) -> ProviderError:
@@ -38,6 +41,8 @@ def failure(source: Exchange, reported: object) -> ProviderError:
     told = _dict(holder, "error")
     if refusal is None and error.status == status:
         error = replace(error, status=_STATUSES.get(str(told.get("type")), status))
+    if error.status == 400 and _SPENT.search(error.message):
+        error = replace(error, code="billing_error")
     code = _dict(told, "details").get("error_code")
     request_id = error.request_id or holder.get("request_id")
     return replace(

@@ -14,6 +14,7 @@ from remit.models.anthropic.pieces import Reader
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
+from remit.models.wire.costing import costing
 from remit.models.wire.exchange import Exchange, no_answer
 from remit.models.wire.listening import listen, most_bytes
 from remit.models.wire.options import check_server
@@ -81,6 +82,7 @@ class AnthropicMessages:
         """
         await self._clients.open()
 
+    @costing
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         """The answer's pieces, as they come.
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx2
 from pydantic_ai import exceptions as theirs
 
 from remit.models.wire.astray import told
-from remit.models.wire.failures import provider_error, reason, scrub
+from remit.models.wire.failures import provider_error, reason, scrub, was_sent
 from remit.values.errors import (
     ConfigError,
     ConnectionFailedError,
@@ -26,9 +28,10 @@ def failure(error: Exception, secret: str | None, seconds: float, asked: str = "
     if isinstance(error, theirs.ModelHTTPError):
         return _answered(error, secret, asked)
     if type(error) is TimeoutError:
-        return ConnectionFailedError(reason=f"nothing came for {seconds:g} seconds")
+        words = f"nothing came for {seconds:g} seconds"
+        return ConnectionFailedError(reason=words, may_cost=was_sent(error))
     if isinstance(error, _BROKEN):
-        return ConnectionFailedError(reason=reason(error, secret))
+        return ConnectionFailedError(reason=reason(error, secret), may_cost=was_sent(error))
     if isinstance(error, theirs.UserError | ImportError):
         return ConfigError(f"the bridge cannot ask: {scrub(str(error), secret)}")
     if isinstance(error, theirs.ModelAPIError) and error.body is not None:
@@ -44,10 +47,5 @@ def _answered(error: theirs.ModelHTTPError, secret: str | None, asked: str) -> P
     )
     code = found.code or error.provider_error_code or error.provider_error_type
     waits = error.retry_after if found.retry_after is None else found.retry_after
-    return ProviderError(
-        status=found.status,
-        code=None if code is None else scrub(code, secret),
-        request_id=found.request_id,
-        retry_after=waits,
-        message=found.message,
-    )
+    told = None if code is None else scrub(code, secret)
+    return replace(found, code=told, retry_after=waits)

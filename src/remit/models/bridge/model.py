@@ -11,6 +11,7 @@ from typing import Any
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients, sdk
+from remit.models.wire.costing import costing
 from remit.models.wire.options import check_asking
 from remit.values.errors import ConfigError, RemitError
 
@@ -57,6 +58,7 @@ class Bridge:
         """
         await self._clients.open()
 
+    @costing
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         """The answer's pieces, as they come.
 

@@ -19,6 +19,7 @@ from remit.models.pricing import Pricing
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import sdk
+from remit.models.wire.costing import costing
 from remit.models.wire.failures import provider_error
 from remit.models.wire.options import check_asking
 from remit.values.errors import ConfigError, ConnectionFailedError
@@ -86,6 +87,7 @@ class LocalModel:
         request loads it anew."""
         self._engine.close()
 
+    @costing
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         """The answer's pieces, as they come.
 

@@ -15,6 +15,7 @@ from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.structured import by_schema
 from remit.models.wire.clients import Clients
+from remit.models.wire.costing import costing
 from remit.models.wire.exchange import Exchange, no_answer
 from remit.models.wire.failures import provider_error
 from remit.models.wire.listening import listen, most_bytes
@@ -75,6 +76,7 @@ class OpenAIChat:
         """
         await self._clients.open()
 
+    @costing
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         """The answer's pieces, as they come.
 

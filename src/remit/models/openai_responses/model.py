@@ -14,6 +14,7 @@ from remit.models.openai_responses.reading import Reader
 from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
+from remit.models.wire.costing import costing
 from remit.models.wire.exchange import Exchange, no_answer
 from remit.models.wire.failures import provider_error
 from remit.models.wire.listening import listen, most_bytes
@@ -85,6 +86,7 @@ class OpenAIResponses:
         """
         await self._clients.open()
 
+    @costing
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         """The answer's pieces, as they come.
 

@@ -14,8 +14,6 @@ _KEYS = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai|key)[-_]|AIza|ya29\.|Bearer\s+)[A-
 _TAGS = re.compile(r"<[^>]*>")
 _REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id", "x-groq-id")
 _HIDDEN = "[hidden]"
-_UNANSWERED = (200, 408, 504)
-"""Statuses of requests that may have been worked on."""
 _UNSENT = frozenset(
     {
         "ClientConnectorDNSError",
@@ -38,7 +36,6 @@ def provider_error(
 
     A status inside of the report stands for that of an answer that had begun with 200.
     """
-    may_cost = status in _UNANSWERED
     inside = _inside(error)
     code = inside.get("code")
     told = code if type(code) is int else inside.get("status_code")
@@ -51,7 +48,6 @@ def provider_error(
         request_id=next((headers[name] for name in _REQUEST_IDS if name in headers), None),
         retry_after=retry_after(headers),
         message=scrub(_message(error, inside), secret),
-        may_cost=may_cost,
     )
 
 

@@ -80,7 +80,7 @@ async def listen(
                     return taken, True
     except Unreadable as error:
         words = f"the answer holds {error}"
-        broken: Exception = ProviderError(status=200, message=words, may_cost=True)
+        broken: Exception = ProviderError(status=200, message=words)
     except TimeoutError:
         broken = ConnectionFailedError(reason=f"nothing came for {silence:g} seconds")
     except ConnectionFailedError as error:

@@ -9,6 +9,7 @@ from contextlib import aclosing
 
 import pytest
 
+from remit.models.failure import classify
 from remit.values.errors import ConnectionFailedError, ProviderError, RemitError
 from tests.loopback import Reply, loopback, plain
 from tests.unit.models.anthropic.asking import (
@@ -58,7 +59,7 @@ async def test_a_refusal_is_told_with_its_facts_and_asked_once(kind: str, status
     error = caught.value
     assert (error.status, error.code, error.message) == (status, kind, "Try later")
     assert (error.request_id, error.retry_after) == ("req_7", 3.0)
-    assert error.may_cost is (status == 504)
+    assert error.may_cost is (status in (500, 504))
     assert len(server.requests) == 1
 
 
@@ -97,6 +98,26 @@ async def test_the_exact_code_stands_for_the_kind() -> None:
     error = await refused(plain(failing("invalid_request_error", details=details), 400))
 
     assert error.code == "enforced_spend_limit_reached"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Your credit balance is too low to access the API.",
+        "You have reached your specified API usage limits until June.",
+    ],
+)
+async def test_a_plain_400_that_says_that_money_is_spent_has_the_code_of_that(words: str) -> None:
+    error = await refused(plain(failing("invalid_request_error", words), 400))
+
+    assert (error.code, classify(error, begun=False).why) == ("billing_error", "spent")
+
+
+async def test_an_overload_behind_a_usage_report_may_have_cost_and_one_before_it_has_not() -> None:
+    late = await refused(streamed(begun(input_tokens=9), failing("overloaded_error")))
+    early = await refused(streamed(failing("overloaded_error")))
+
+    assert (late.may_cost, early.may_cost) == (True, False)
 
 
 async def test_the_requests_id_may_stand_in_the_body() -> None:
