@@ -34,7 +34,7 @@ def decide(
 ) -> Again | Switch | Stop:
     """What follows `failure`. `wait` is how many seconds the same model would be left alone before
     it is asked again, None where it has been asked often enough. `fits` says whether the run has
-    time for that wait, and room in its budget for the failed call and another. `others` are the
+    time for that wait, and room in its budget for the failed call and another. `heirs` are the
     models that could take over, in order."""
     if failure.repeats and wait is not None and fits:
         return Again(wait)

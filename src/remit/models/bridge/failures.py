@@ -47,5 +47,5 @@ def _answered(error: theirs.ModelHTTPError, secret: str | None, asked: str) -> P
     )
     code = found.code or error.provider_error_code or error.provider_error_type
     waits = error.retry_after if found.retry_after is None else found.retry_after
-    told = None if code is None else scrub(code, secret)
-    return replace(found, code=told, retry_after=waits)
+    named = None if code is None else scrub(code, secret)
+    return replace(found, code=named, retry_after=waits)
