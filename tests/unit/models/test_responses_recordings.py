@@ -78,6 +78,7 @@ EXPECTED: dict[str, list[Told | Failed]] = {
             (0, 0, 0, 0, 0),
             "",
             (call("get_location", loc_name="Londos"), call("get_location", loc_name="London")),
+            estimated=True,
         ),
         Told((335, 0, 0, 44, 0), 'It seems "Londos" might be incorrect'),
     ],
