@@ -119,7 +119,7 @@ COSTS: list[tuple[Reply, bool]] = [
     (plain(BUSY, 503), False),
     (plain(BUSY, 408), True),
     (plain(BUSY, 504), True),
-    (stream(BUSY), True),
+    (stream(BUSY), False),
     (stream(chunk(text("Hi")), BUSY), True),
     (stream(chunk(finish="OTHER")), True),
     (stream({"candidates": []}), True),
