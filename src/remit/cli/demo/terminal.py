@@ -50,6 +50,8 @@ class TerminalScreen:
         )
 
     def show(self, blocks: Sequence[Block], values: Mapping[str, Any]) -> None:
+        # How the runs stood in the end is drawn once, however quickly it is all over.
+        self._bar.refresh()
         self._bar.update(Text())
         self._console.print()
         terminal.show(self._console, blocks)
