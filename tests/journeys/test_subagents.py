@@ -205,7 +205,7 @@ async def test_the_end_of_its_callers_time_ends_it_and_keeps_what_it_was_saying(
     agent = chief(
         priced([paid(Call("scout", task="x"), output=1)]),
         scout(inner),
-        budget=Budget(turns=5, seconds=0.2),
+        budget=Budget(turns=5, seconds=0.6),
     )
     result = await agent.run("x")
     assert result.finish == "seconds"
@@ -278,7 +278,7 @@ async def test_the_end_of_its_own_time_is_an_error_that_its_caller_reads(
     store: Store, clock: ManualClock
 ) -> None:
     desk = Desk()
-    inner = scout([Call("hold", number=1)], desk.tools(), budget=Budget(turns=5, seconds=0.05))
+    inner = scout([Call("hold", number=1)], desk.tools(), budget=Budget(turns=5, seconds=0.3))
     outer = [Call("scout", task="x"), Say("Alone then.")]
     async with app_of(chief(outer, inner), store, clock) as app:
         run = await soon(app.run("chief", "x"))
