@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,19 +14,24 @@ from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
 from remit.models.wire.costing import costing
-from remit.models.wire.exchange import Exchange, no_answer
-from remit.models.wire.listening import listen, most_bytes
-from remit.models.wire.options import check_server
-from remit.values.errors import ConfigError, ConnectionFailedError
+from remit.models.wire.exchange import Exchange
+from remit.models.wire.listening import check_end, listen, most_bytes
+from remit.models.wire.served import Served, check_asked, check_taken
+from remit.values.errors import ConfigError
 
-_OURS = ("cache_control", "max_tokens", "messages", "model", "stream", "system", "tools")
-_PROVIDERS = ("container", "mcp_servers")
-"""Fields that have Anthropic run tools of its own."""
-_GONE = ("temperature", "top_k", "top_p")
+_TAKEN = {
+    ("cache_control", "max_tokens", "messages", "model", "stream", "system", "tools"): (
+        "remit sets it"
+    ),
+    ("temperature", "top_k", "top_p"): "Anthropic takes it no more since version 2026-10-21",
+    ("container", "mcp_servers"): "what Anthropic runs itself no grant, approval, budget or"
+    " journal reaches; write a tool that does it",
+}
+"""Fields that `options` cannot hold, and why."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AnthropicMessages:
+class AnthropicMessages(Served):
     """A model that is asked through the official `anthropic` package (`pip install
     '.[anthropic]'`), in version 2026-10-21 of its interface.
 
@@ -63,24 +67,11 @@ class AnthropicMessages:
     _clients: Clients = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_server(self)
+        check_asked(self, "anthropic.AsyncAnthropic")
         _check_wishes(self)
-        _check_options(self.options)
-        object.__setattr__(self, "model", self.model.removeprefix(f"{self.provider}:"))
-        made = clients(self.client, self.base_url, self.api_key, self.timeout)
-        object.__setattr__(self, "_clients", made)
-
-    @property
-    def name(self) -> str:
-        """`provider:model`, as it stands in records."""
-        return f"{self.provider}:{self.model}"
-
-    async def prepare(self) -> None:
-        """Load the package and read the key now, and not at the first call.
-
-        Raises ConfigError where one is missing.
-        """
-        await self._clients.open()
+        for names, why in _TAKEN.items():
+            check_taken(self, self.options, names, why)
+        self._begin(clients(self.client, self.base_url, self.api_key, self.timeout))
 
     @costing
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
@@ -119,24 +110,7 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
         raise failure(source, reader.error)
     if reader.finish is not None or (reader.stopped and reader.moved):
         return
-    if source.any and not reader.moved:
-        raise no_answer(source, "Anthropic's Messages")
-    raise ConnectionFailedError(reason="the answer was cut off before its end")
-
-
-def _check_server(model: AnthropicMessages) -> None:
-    check_server(model)
-    name, client, url = model.model, model.client, model.base_url
-    if not isinstance(name, str) or not name.strip():
-        raise ConfigError(f"AnthropicMessages needs the model's name, not {name!r}")
-    if client is not None and (url or model.api_key):
-        raise ConfigError(
-            "AnthropicMessages: base_url= and api_key= belong to the client that is given"
-        )
-    if client is not None and not _is_async_client(client):
-        raise ConfigError(
-            f"AnthropicMessages.client must be an anthropic.AsyncAnthropic, not {client!r}"
-        )
+    check_end(source, "Anthropic's Messages", begun=bool(reader.moved))
 
 
 def _check_wishes(model: AnthropicMessages) -> None:
@@ -157,29 +131,3 @@ def _check_wishes(model: AnthropicMessages) -> None:
         raise ConfigError(
             f'AnthropicMessages.cache must be "5m", "1h" or None, not {model.cache!r}'
         )
-
-
-def _check_options(options: Mapping[str, Any]) -> None:
-    taken = sorted(set(options) & set(_OURS))
-    if taken:
-        raise ConfigError(
-            f"AnthropicMessages.options cannot hold {', '.join(taken)}: remit sets it"
-        )
-    gone = sorted(set(options) & set(_GONE))
-    if gone:
-        raise ConfigError(
-            f"AnthropicMessages.options cannot hold {', '.join(gone)}: Anthropic takes it no"
-            " more since version 2026-10-21"
-        )
-    theirs = sorted(set(options) & set(_PROVIDERS))
-    if theirs:
-        raise ConfigError(
-            f"AnthropicMessages.options cannot hold {', '.join(theirs)}: what Anthropic runs"
-            " itself no grant, approval, budget or journal reaches; write a tool that does it"
-        )
-
-
-def _is_async_client(client: object) -> bool:
-    return hasattr(client, "with_options") and inspect.iscoroutinefunction(
-        getattr(client, "close", None)
-    )

@@ -18,6 +18,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
+from remit.models.wire import listening
 from remit.models.wire.counts import filled, too_many
 from remit.values.usage import Usage
 
@@ -42,21 +43,14 @@ class _Open:
     """Whether a piece of the arguments came."""
 
 
-class Reader:
+class Reader(listening.Reader):
     """Reads one answer. Whatever it does not know it passes over: events, blocks and deltas of
     other kinds, among them the tools that Anthropic runs itself."""
 
     def __init__(self, asked: object = None) -> None:
-        self.finish: str | None = None
-        """Why the model stopped, in Anthropic's word; None until it says so."""
-        self.moved = 0
-        """How many events brought something."""
+        super().__init__()
         self.stopped = False
         """Whether the answer's last event came."""
-        self.made = 0
-        """How many bytes of text, reasoning and arguments have come."""
-        self.error: object = None
-        """What was reported instead of going on."""
         self._blocks: dict[int, _Open] = {}
         self._calls = 0
         self._tally = Tally()
@@ -70,18 +64,6 @@ class Reader:
     def ended(self) -> bool:
         """Whether nothing that comes now belongs to the answer."""
         return self.error is not None or self.stopped
-
-    def take(self, event: object) -> list[Chunk]:
-        """What the next event brings. An error in it is left in `error`."""
-        if not isinstance(event, dict):
-            return []
-        taken = list(self._read(event))
-        self.moved += bool(taken)
-        return taken
-
-    def refuse(self, reported: object) -> None:
-        """The request was refused; this is what the server reported."""
-        self.error = reported
 
     def cut(self) -> None:
         """Take what has come as all of the answer, which goes on beyond its length."""

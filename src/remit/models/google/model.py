@@ -16,10 +16,11 @@ from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
 from remit.models.wire.costing import costing
-from remit.models.wire.exchange import Exchange, no_answer
-from remit.models.wire.listening import listen, most_bytes
+from remit.models.wire.exchange import Exchange
+from remit.models.wire.listening import check_end, listen, most_bytes
 from remit.models.wire.options import check_server
-from remit.values.errors import ConfigError, ConnectionFailedError
+from remit.models.wire.served import Served, check_client
+from remit.values.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9][A-Za-z0-9._@-]*)*")
 _VERSION = re.compile(r"/v[1-9][a-z0-9]*/*$")
@@ -28,7 +29,7 @@ _OURS_WITHIN = ("maxOutputTokens", "candidateCount", "responseJsonSchema", "resp
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GoogleGemini:
+class GoogleGemini(Served):
     """A model that is asked through the official `google-genai` package
     (`pip install '.[google]'`).
 
@@ -59,21 +60,7 @@ class GoogleGemini:
 
     def __post_init__(self) -> None:
         _check(self)
-        object.__setattr__(self, "model", self.model.removeprefix(f"{self.provider}:"))
-        made = clients(self.client, self.base_url, self.api_key, self.timeout)
-        object.__setattr__(self, "_clients", made)
-
-    @property
-    def name(self) -> str:
-        """`provider:model`, as it stands in records."""
-        return f"{self.provider}:{self.model}"
-
-    async def prepare(self) -> None:
-        """Load the package and read the key now, and not at the first call.
-
-        Raises ConfigError where one is missing.
-        """
-        await self._clients.open()
+        self._begin(clients(self.client, self.base_url, self.api_key, self.timeout))
 
     @costing
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
@@ -115,9 +102,7 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
         raise told(failure, status=status, headers=source.headers, secret=source.secret)
     if reader.finish is not None:
         return
-    if source.any and not reader.begun:
-        raise no_answer(source, "Gemini's")
-    raise ConnectionFailedError(reason="the answer was cut off before its end")
+    check_end(source, "Gemini's", begun=reader.begun)
 
 
 def _check(model: GoogleGemini) -> None:
@@ -125,8 +110,7 @@ def _check(model: GoogleGemini) -> None:
     name = model.model.removeprefix(f"{model.provider}:") if isinstance(model.model, str) else ""
     if _NAME.fullmatch(name) is None:
         raise ConfigError(f"GoogleGemini needs a model's name at Google, not {model.model!r}")
-    if model.client is not None and (model.base_url or model.api_key):
-        raise ConfigError("GoogleGemini: base_url= and api_key= belong to the client that is given")
+    check_client(model)
     if model.client is not None and not hasattr(model.client, "_api_client"):
         raise ConfigError(
             f"GoogleGemini.client must be a google.genai.Client, not {model.client!r}"

@@ -18,6 +18,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
+from remit.models.wire import listening
 from remit.models.wire.counts import filled, too_many
 
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
@@ -33,20 +34,13 @@ _ANSWERS = frozenset({"candidates", "promptFeedback", "responseId", "usageMetada
 _LONGEST = 20_000
 
 
-class Reader:
+class Reader(listening.Reader):
     """Reads one answer. Whatever it does not know it passes over."""
 
     def __init__(self, tools: Iterable[str] = (), asked: object = None) -> None:
-        self.finish: str | None = None
-        """Why the model stopped, in Gemini's word; None until it says so."""
-        self.moved = 0
-        """How many chunks brought something."""
+        super().__init__()
         self.begun = False
         """Whether Gemini has begun to answer, if only by a report."""
-        self.made = 0
-        """How many bytes of text, reasoning and arguments have come."""
-        self.error: object = None
-        """What Gemini reported instead of going on."""
         self._names = Names(tools)
         self._asked = asked
         self._cut = False
@@ -55,11 +49,6 @@ class Reader:
         self._said = False
         self._told = ""
         self._calls = 0
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing that comes now belongs to the answer."""
-        return self.error is not None
 
     def take(self, chunk: object) -> list[Chunk]:
         """What the next chunk brings, which may be a list of them. An error in it is left in
@@ -81,10 +70,6 @@ class Reader:
         if ends or self._stop() != "end":
             return None
         return {"status": self.finish, "message": self._told or "it ended without an answer"}
-
-    def refuse(self, reported: object) -> None:
-        """The request was refused; this is what the server reported."""
-        self.error = reported
 
     def cut(self) -> None:
         """Take what has come as all of the answer, which goes on beyond its length."""

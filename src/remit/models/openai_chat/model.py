@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,11 +15,11 @@ from remit.models.request import Chunk, ModelRequest
 from remit.models.structured import by_schema
 from remit.models.wire.clients import Clients
 from remit.models.wire.costing import costing
-from remit.models.wire.exchange import Exchange, no_answer
+from remit.models.wire.exchange import Exchange
 from remit.models.wire.failures import provider_error
-from remit.models.wire.listening import listen, most_bytes
-from remit.models.wire.options import check_server
-from remit.values.errors import ConfigError, ConnectionFailedError
+from remit.models.wire.listening import check_end, listen, most_bytes
+from remit.models.wire.served import Served, check_asked, check_taken
+from remit.values.errors import ConfigError
 
 _OURS = ("model", "messages", "stream", "tools", "n")
 _PROVIDERS = ("web_search_options", "plugins")
@@ -28,7 +27,7 @@ _PROVIDERS = ("web_search_options", "plugins")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OpenAIChat:
+class OpenAIChat(Served):
     """A model that is asked through the official `openai` package (`pip install '.[openai]'`).
 
     `model` is its name on the server, `provider:model` its name in records,
@@ -60,21 +59,7 @@ class OpenAIChat:
 
     def __post_init__(self) -> None:
         _check(self)
-        object.__setattr__(self, "model", self.model.removeprefix(f"{self.provider}:"))
-        made = clients(self.client, self.base_url, self.api_key, self.timeout)
-        object.__setattr__(self, "_clients", made)
-
-    @property
-    def name(self) -> str:
-        """`provider:model`, as it stands in records."""
-        return f"{self.provider}:{self.model}"
-
-    async def prepare(self) -> None:
-        """Load the package and read the key now, and not at the first call.
-
-        Raises ConfigError where one is missing.
-        """
-        await self._clients.open()
+        self._begin(clients(self.client, self.base_url, self.api_key, self.timeout))
 
     @costing
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
@@ -124,35 +109,20 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
         )
     if reader.finish is not None or (source.done and reader.moved):
         return
-    if source.any and not reader.moved:
-        raise no_answer(source, "a chat model")
-    raise ConnectionFailedError(reason="the answer was cut off before its end")
+    check_end(source, "a chat model", begun=bool(reader.moved))
 
 
 def _check(model: OpenAIChat) -> None:
-    check_server(model)
-    if not isinstance(model.model, str) or not model.model.strip():
-        raise ConfigError(f"OpenAIChat needs the model's name on the server, not {model.model!r}")
-    if model.client is not None and (model.base_url or model.api_key):
-        raise ConfigError("OpenAIChat: base_url= and api_key= belong to the client that is given")
-    if model.client is not None and not _is_async_client(model.client):
-        raise ConfigError(f"OpenAIChat.client must be an openai.AsyncOpenAI, not {model.client!r}")
+    check_asked(model, "openai.AsyncOpenAI")
     if not isinstance(model.dialect, Dialect):
         raise ConfigError(f"OpenAIChat.dialect must be a Dialect, not {model.dialect!r:.80}")
     if model.tools not in ("native", "json"):
         raise ConfigError(f'OpenAIChat.tools must be "native" or "json", not {model.tools!r}')
-    taken = sorted(set(model.options) & set(_OURS))
-    if taken:
-        raise ConfigError(f"OpenAIChat.options cannot hold {', '.join(taken)}: remit sets it")
-    theirs = sorted(set(model.options) & set(_PROVIDERS))
-    if theirs:
-        raise ConfigError(
-            f"OpenAIChat.options cannot hold {', '.join(theirs)}: what the server runs itself no"
-            " grant, approval, budget or journal reaches; write a tool that does it"
-        )
-
-
-def _is_async_client(client: object) -> bool:
-    return hasattr(client, "with_options") and inspect.iscoroutinefunction(
-        getattr(client, "close", None)
+    check_taken(model, model.options, _OURS, "remit sets it")
+    check_taken(
+        model,
+        model.options,
+        _PROVIDERS,
+        "what the server runs itself no grant, approval, budget or journal reaches; write a tool"
+        " that does it",
     )

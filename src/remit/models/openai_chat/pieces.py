@@ -16,6 +16,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
+from remit.models.wire import listening
 from remit.models.wire.counts import filled, too_many
 from remit.values.usage import Usage
 
@@ -29,18 +30,11 @@ _STOPS: dict[str, Stop] = {
 }
 
 
-class Reader:
+class Reader(listening.Reader):
     """Reads one answer. Whatever it does not know it passes over."""
 
     def __init__(self, tools: Iterable[str] = (), asked: object = None) -> None:
-        self.finish: str | None = None
-        """Why the model stopped, in the server's word; None until it says so."""
-        self.moved = 0
-        """How many chunks brought something."""
-        self.made = 0
-        """How many bytes of text, reasoning and arguments have come."""
-        self.error: object = None
-        """What the server reported instead of going on."""
+        super().__init__()
         self._calls = Calls(tools)
         self._usage: Usage | None = None
         self._refused = False
@@ -48,19 +42,6 @@ class Reader:
         self._choice: object = None
         self._asked = asked
         self._cut = False
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing that comes now belongs to the answer."""
-        return self.error is not None
-
-    def take(self, chunk: object) -> list[Chunk]:
-        """What the next chunk brings. An error in it is left in `error`."""
-        if not isinstance(chunk, dict):
-            return []
-        taken = list(self._read(chunk))
-        self.moved += bool(taken)
-        return taken
 
     def refuse(self, reported: object) -> None:
         """The request was refused; this is what the server reported, which may hold a call."""

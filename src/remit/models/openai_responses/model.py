@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,11 +14,11 @@ from remit.models.protocol import Card
 from remit.models.request import Chunk, ModelRequest
 from remit.models.wire.clients import Clients
 from remit.models.wire.costing import costing
-from remit.models.wire.exchange import Exchange, no_answer
+from remit.models.wire.exchange import Exchange
 from remit.models.wire.failures import provider_error
-from remit.models.wire.listening import listen, most_bytes
-from remit.models.wire.options import check_server
-from remit.values.errors import ConfigError, ConnectionFailedError
+from remit.models.wire.listening import check_end, listen, most_bytes
+from remit.models.wire.served import Served, check_asked, check_taken
+from remit.values.errors import ConfigError
 
 _OURS = ("model", "input", "instructions", "stream", "tools", "tool_choice", "max_output_tokens")
 _STORED = ("store", "include", "previous_response_id", "conversation", "background")
@@ -29,7 +28,7 @@ _THEIRS = ("prompt", "context_management", "max_tool_calls")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OpenAIResponses:
+class OpenAIResponses(Served):
     """A model that is asked through the official `openai` package (`pip install '.[openai]'`).
 
     `model` is its name on the server, `provider:model` its name in records,
@@ -70,21 +69,9 @@ class OpenAIResponses:
 
     def __post_init__(self) -> None:
         _check(self)
-        object.__setattr__(self, "model", self.model.removeprefix(f"{self.provider}:"))
-        made = clients(self.client, self.base_url, self.api_key, self.timeout, "OpenAIResponses")
-        object.__setattr__(self, "_clients", made)
-
-    @property
-    def name(self) -> str:
-        """`provider:model`, as it stands in records."""
-        return f"{self.provider}:{self.model}"
-
-    async def prepare(self) -> None:
-        """Load the package and read the key now, and not at the first call.
-
-        Raises ConfigError where one is missing.
-        """
-        await self._clients.open()
+        self._begin(
+            clients(self.client, self.base_url, self.api_key, self.timeout, "OpenAIResponses")
+        )
 
     @costing
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
@@ -133,20 +120,12 @@ def _check_whole(source: Exchange, reader: Reader) -> None:
         )
     if reader.finish is not None:
         return
-    if source.any and not reader.begun:
-        raise no_answer(source, "a model")
-    raise ConnectionFailedError(reason="the answer was cut off before its end")
+    check_end(source, "a model", begun=reader.begun)
 
 
 def _check(model: OpenAIResponses) -> None:
     ours = "OpenAIResponses"
-    check_server(model)
-    if not isinstance(model.model, str) or not model.model.strip():
-        raise ConfigError(f"{ours} needs the model's name on the server, not {model.model!r}")
-    if model.client is not None and (model.base_url or model.api_key):
-        raise ConfigError(f"{ours}: base_url= and api_key= belong to the client that is given")
-    if model.client is not None and not _is_async_client(model.client):
-        raise ConfigError(f"{ours}.client must be an openai.AsyncOpenAI, not {model.client!r}")
+    check_asked(model, "openai.AsyncOpenAI")
     for option in ("effort", "summary"):
         word = getattr(model, option)
         if word is not None and not isinstance(word, str):
@@ -157,10 +136,10 @@ def _check(model: OpenAIResponses) -> None:
         raise ConfigError(f"{ours}: effort= and summary= are of models that reason")
     if (model.effort or model.summary) and "reasoning" in model.options:
         raise ConfigError(f"{ours}: give effort= and summary=, or reasoning in options=")
-    _check_options(model.options)
+    _check_options(model)
 
 
-def _check_options(options: Mapping[str, Any]) -> None:
+def _check_options(model: OpenAIResponses) -> None:
     reasons = (
         (_OURS, "remit sets it"),
         (_STORED, "nothing is kept on the server, and the whole conversation is sent each time"),
@@ -171,15 +150,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
         ),
     )
     for names, why in reasons:
-        taken = sorted(set(options) & set(names))
-        if taken:
-            raise ConfigError(f"OpenAIResponses.options cannot hold {', '.join(taken)}: {why}")
-    text = options.get("text", {})
+        check_taken(model, model.options, names, why)
+    text = model.options.get("text", {})
     if not isinstance(text, Mapping) or "format" in text:
         raise ConfigError("OpenAIResponses.options: the form of an answer is Agent(output=…)")
-
-
-def _is_async_client(client: object) -> bool:
-    return hasattr(client, "with_options") and inspect.iscoroutinefunction(
-        getattr(client, "close", None)
-    )

@@ -19,6 +19,7 @@ from remit.models.request import (
     TextChunk,
     UsageChunk,
 )
+from remit.models.wire import listening
 from remit.models.wire.counts import filled, too_many
 from remit.values.usage import Usage
 
@@ -56,20 +57,13 @@ class _Item:
     pieces: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
 
-class Reader:
+class Reader(listening.Reader):
     """Reads one answer. Whatever it does not know it passes over."""
 
     def __init__(self, tools: Iterable[str] = (), asked: object = None) -> None:
-        self.finish: str | None = None
-        """The answer's status, in the server's word; None until it has ended."""
-        self.moved = 0
-        """How many events brought something."""
+        super().__init__()
         self.begun = False
         """Whether the server has begun to answer, if only by saying so."""
-        self.made = 0
-        """How many bytes of text, reasoning and arguments have come."""
-        self.error: object = None
-        """What the server reported instead of going on."""
         self._tools = frozenset(tools)
         self._items: list[_Item] = []
         self._open: dict[int | None, _Item] = {}
@@ -87,18 +81,6 @@ class Reader:
     def used(self) -> Usage:
         """What the answer has used: as reported, else an estimate of what went to and fro."""
         return filled(self._usage, self._asked, self.made, cut=self._over)
-
-    def take(self, event: object) -> list[Chunk]:
-        """What the next event brings. An error in it is left in `error`."""
-        if not isinstance(event, dict):
-            return []
-        taken = list(self._read(event))
-        self.moved += bool(taken)
-        return taken
-
-    def refuse(self, reported: object) -> None:
-        """The request was refused; this is what the server reported."""
-        self.error = reported
 
     def cut(self) -> None:
         """Take what has come as all of the answer, which goes on beyond its length."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
 
 from remit.models.request import Chunk
 from remit.models.wire.events import Unreadable
-from remit.models.wire.exchange import Exchange
+from remit.models.wire.exchange import Exchange, no_answer
 from remit.values.errors import ConnectionFailedError, ProviderError
 
 AFTER_FINISH_SECONDS = 10.0
 """How long an answer that is whole is waited for to be told to its end."""
-
 
 _BYTES_A_TOKEN = 64
 _BYTES_BESIDE = 1024 * 1024
@@ -24,32 +25,48 @@ def most_bytes(max_output: int) -> int:
     return max_output * _BYTES_A_TOKEN + _BYTES_BESIDE
 
 
-class Reader(Protocol):
-    """What an adapter makes of the events of one answer."""
+class Reader(ABC):
+    """What an adapter makes of the events of one answer. Whatever it does not know it passes over:
+    events, fields and kinds of parts."""
 
-    moved: int
-    """How many events brought something."""
-    made: int
-    """How many bytes of text, reasoning and arguments have come."""
-    finish: str | None
-    """Why the model stopped, in the server's word; None until it says so."""
+    def __init__(self) -> None:
+        self.finish: str | None = None
+        """Why the model stopped, in the server's word; None until it says so."""
+        self.moved = 0
+        """How many events brought something."""
+        self.made = 0
+        """How many bytes of text, reasoning and arguments have come."""
+        self.error: object = None
+        """What the server reported instead of going on."""
 
     @property
     def ended(self) -> bool:
         """Whether nothing that comes now belongs to the answer."""
-        ...
+        return self.error is not None
 
     def take(self, event: object) -> list[Chunk]:
-        """What the next event brings."""
-        ...
+        """What the next event brings. An error in it is left in `error`."""
+        if not isinstance(event, dict):
+            return []
+        taken = list(self._read(event))
+        self.moved += bool(taken)
+        return taken
 
     def refuse(self, reported: object) -> None:
         """The request was refused; this is what the server reported."""
-        ...
+        self.error = reported
 
+    @abstractmethod
     def cut(self) -> None:
         """Take what has come as all of the answer, which goes on beyond its length."""
-        ...
+
+    @abstractmethod
+    def close(self) -> Iterator[Chunk]:
+        """What can be told once the answer is whole."""
+
+    @abstractmethod
+    def _read(self, event: dict[str, Any]) -> Iterator[Chunk]:
+        """What an event brings."""
 
 
 async def listen(
@@ -90,3 +107,11 @@ async def listen(
     if finished:
         return taken, True
     raise broken
+
+
+def check_end(source: Exchange, whose: str, *, begun: bool) -> None:
+    """Raise for an answer that did not come to its end: ProviderError where what came has not even
+    `begun` to be one of `whose` answers, ConnectionFailedError for one that was cut."""
+    if source.any and not begun:
+        raise no_answer(source, whose)
+    raise ConnectionFailedError(reason="the answer was cut off before its end")
