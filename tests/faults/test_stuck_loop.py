@@ -31,7 +31,7 @@ TERMS = LeaseTerms(
     ],
 )
 async def test_a_tool_that_blocks_the_loop_keeps_its_lease(address: str, seconds: float) -> None:
-    """For ten leases, and for as long as its own timeout allows it."""
+    """For more than a lease, and for more than ten of them where its own timeout allows it."""
     blocking = threading.Event()
     entered: list[int] = []
 

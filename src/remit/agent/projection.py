@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from remit.agent.answer.faults import again
 from remit.agent.recorded.failed import Failed
@@ -144,33 +145,21 @@ class _Inside:
 
 
 def _failure(seq: int, turn: int, failed: Failed) -> Iterator[FactEvent]:
-    model, status, error = failed.model, failed.status, failed.message
-    index = 0
     if failed.usage is not None:
-        yield UsageEvent(seq=seq, turn=turn, model=model, usage=failed.usage)
-        index = 1
+        yield UsageEvent(seq=seq, turn=turn, model=failed.model, usage=failed.usage)
+    told: dict[str, Any] = {
+        "seq": seq,
+        "index": 0 if failed.usage is None else 1,
+        "turn": turn,
+        "model": failed.model,
+        "failure": failed.why,
+        "status": failed.status,
+        "error": failed.message,
+    }
     if failed.next is not None:
-        yield FallbackEvent(
-            seq=seq,
-            index=index,
-            turn=turn,
-            model=model,
-            next=failed.next,
-            failure=failed.why,
-            status=status,
-            error=error,
-        )
+        yield FallbackEvent(**told, next=failed.next)
     elif not failed.ends:
-        yield RetryEvent(
-            seq=seq,
-            index=index,
-            turn=turn,
-            model=model,
-            wait=failed.wait,
-            failure=failed.why,
-            status=status,
-            error=error,
-        )
+        yield RetryEvent(**told, wait=failed.wait)
 
 
 def fold_event(seq: int, turn: int, fold: Cleared | Brief, id: str) -> FoldEvent:

@@ -59,13 +59,12 @@ class App:
     ```
 
     `store` is an address (`memory:`, `sqlite:///file.db`), or a Store of the caller's, which is
-    opened where necessary and left open. `grant` is the most that
-    any run may do; each agent's own grant narrows it. `deps` builds a run's `ctx.deps` from its
-    user and tenant, in any process. With `work=False` runs are only queued and read. `room` is
-    how many runs are driven at once. `deploy` names the code that is deployed: a run that it
-    cannot drive is left to other code. `payload` encodes what is stored. An App without agents
-    and workflows drives nothing, and may look at and decide every run of its store. Raises
-    ConfigError for what cannot work.
+    opened where necessary and left open. `grant` is the most that any run may do; each agent's own
+    grant narrows it. `deps` builds a run's `ctx.deps` from its user and tenant, in any process.
+    With `work=False` runs are only queued and read. `room` is how many runs are driven at once.
+    `deploy` names the code that is deployed: a run that it cannot drive is left to other code.
+    `payload` encodes what is stored. An App without agents and workflows drives nothing, and may
+    look at and decide every run of its store. Raises ConfigError for what cannot work.
     """
 
     def __init__(  # noqa: PLR0913  # each option stands alone, by name
@@ -196,9 +195,9 @@ class App:
         Turns are counted from 0; without `after_turn` it is the last. The new run is for the same
         user and tenant unless told, has a budget and idempotency keys of its own, and sees what
         was said until then, and `message` after it. One without a message fails where the other run
-        is deleted before it begins. `agent` and `model` take the places of those
-        that the run had. A `thread` must be new, whatever `if_busy` says. Raises ConfigError,
-        RunNotFoundError and StartKeyError.
+        is deleted before it begins. `agent` and `model` take the places of those that the run had.
+        A `thread` must be new, whatever `if_busy` says. Raises ConfigError, RunNotFoundError and
+        StartKeyError.
         """
         house, row = self._open(), await self._row(run)
         found = self._members.agent(row.program.partition("@")[0] if agent is None else agent)
@@ -215,9 +214,8 @@ class App:
         store, row = self._open().store, await self._row(run)
         program = self._settings.programs(self._members).by_key.get(row.program)
         if program is None:
-            raise ConfigError(
-                self._members.lacks(row.program) or "an App without agents has no code"
-            )
+            why = self._members.lacks(row.program) or "an App without agents has no code"
+            raise ConfigError(why)
         lineage = partial(reading.journals, store, run)
         return await replay(program, await facts_of(store, run), run=run, lineage=lineage)
 
