@@ -10,7 +10,7 @@ from remit import Agent, App, Budget, Caller, Model, ModelRequest, Run, ToolCont
 from remit.kernel.facts import AnyFact, decode
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
-from remit.testing.crash import Crash
+from remit.testing.life import is_crash
 from remit.testing.model import Item, ScriptedModel
 from remit.tools.tool import Tool
 from remit.values.messages import AssistantMessage, Message, ToolMessage
@@ -168,16 +168,10 @@ async def may_die(life: Callable[[], Awaitable[object]]) -> bool:
     try:
         await life()
     except BaseException as error:
-        if not _is_crash(error):
+        if not is_crash(error):
             raise
         return True
     return False
-
-
-def _is_crash(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return all(_is_crash(inner) for inner in error.exceptions)
-    return isinstance(error, Crash | asyncio.CancelledError)
 
 
 async def pass_time(clock: ManualClock, seconds: float) -> None:

@@ -13,7 +13,8 @@ from remit.kernel.facts import Stepped, decode
 from remit.store.protocol import Store
 from remit.store.records import Query
 from remit.testing.clock import ManualClock
-from remit.testing.crash import Crash, CrashStore
+from remit.testing.crash import CrashStore
+from remit.testing.life import is_crash
 from tests.journeys.desk import World, desk, endless
 
 STAFF = Caller(user="staff_1")
@@ -41,7 +42,7 @@ async def lives(
     try:
         return await live(crash, clock, world, user)
     except BaseException as error:
-        if not _is_crash(error):
+        if not is_crash(error):
             raise
     done = await recorded(store, user)
     keys, turns = len(world.keys), len(world.turns)
@@ -58,12 +59,6 @@ async def recorded(store: Store, user: str) -> set[str]:
     facts = [decode(entry.body) for row in rows for entry in await store.read(row.id)]
     names = [fact.name for fact in facts if isinstance(fact, Stepped)]
     return {"/".join(re.findall(r"\d+", name)) for name in names}
-
-
-def _is_crash(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return all(_is_crash(inner) for inner in error.exceptions)
-    return isinstance(error, Crash | asyncio.CancelledError)
 
 
 async def test_the_journey_has_many_writes_to_die_at(store: Store, clock: ManualClock) -> None:

@@ -18,13 +18,14 @@ from remit.results import Spent
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
+from remit.testing.life import is_crash
 from remit.testing.model import Answer, Call, Say, ScriptedModel
 from remit.values.usage import Usage
 from tests.journeys.clerk import app_of, clerk, ended, soon
 from tests.journeys.desk import World
 from tests.journeys.office import chief, office, scout
 from tests.journeys.test_starting import settle
-from tests.journeys.test_subagent_lives import decided, is_crash
+from tests.journeys.test_subagent_lives import decided
 
 ODD = Card(pricing=Pricing(input="0.333333", output="7.7"))
 """Rates that make no round sums."""

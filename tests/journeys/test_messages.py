@@ -13,10 +13,10 @@ from remit.errors import ConfigError, RunEndedError, RunNotFoundError, UserIdErr
 from remit.store.protocol import Store
 from remit.testing.clock import ManualClock
 from remit.testing.crash import CrashStore
+from remit.testing.life import is_crash
 from remit.testing.model import Call, Item, Say, ScriptedModel
 from remit.values.messages import UserMessage
 from tests.journeys.clerk import STAFF, Desk, app_of, check_request, clerk, ended, soon
-from tests.journeys.test_crash_at_each_write import _is_crash
 
 
 def said(messages: Any) -> list[str]:
@@ -154,7 +154,7 @@ async def test_a_message_survives_a_death_at_any_write(
         try:
             await life(CrashStore(store, at=at, when=when), user)
         except BaseException as error:
-            if not _is_crash(error):
+            if not is_crash(error):
                 raise
         await sent(user)
         clock.advance(60)

@@ -29,7 +29,8 @@ from remit.models.request import ModelRequest
 from remit.store.protocol import Store
 from remit.store.records import Query
 from remit.testing.clock import ManualClock
-from remit.testing.crash import Crash, CrashStore
+from remit.testing.crash import CrashStore
+from remit.testing.life import is_crash
 from remit.testing.model import Call, Say, ScriptedModel
 from remit.values.results import Pending
 from tests.journeys.clerk import (
@@ -190,12 +191,6 @@ async def answered(store: Store, user: str) -> set[str]:
             order = f"A-{int(fact.name.split('/')[1].removeprefix('call:')) + 1}" if inner else ""
             found.add(f"scout:{order}:{turn}" if inner else f"chief:Refund both:{turn}")
     return found
-
-
-def is_crash(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return all(is_crash(inner) for inner in error.exceptions)
-    return isinstance(error, Crash | asyncio.CancelledError)
 
 
 async def test_a_call_inside_that_may_have_happened_waits_for_a_person(

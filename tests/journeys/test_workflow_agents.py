@@ -20,7 +20,8 @@ from remit.kernel.nested import Engagement
 from remit.store.protocol import Store
 from remit.store.records import Query
 from remit.testing.clock import ManualClock
-from remit.testing.crash import Crash, CrashStore
+from remit.testing.crash import CrashStore
+from remit.testing.life import is_crash
 from remit.testing.model import Say, ScriptedModel
 from remit.values.results import Pending
 from tests.journeys.clerk import calls_of
@@ -134,7 +135,7 @@ async def test_agents_in_a_workflow_killed_at_any_write_repeat_no_recorded_call(
             async with hosting(crash, clock, care, engage=bring) as flows:
                 await live(flows, user)
         except BaseException as error:
-            if not _is_crash(error):
+            if not is_crash(error):
                 raise
         done, keys = await recorded(store, user), len(world.keys)
         clock.advance(60)
@@ -157,12 +158,6 @@ async def recorded(store: Store, user: str) -> set[str]:
         if isinstance(fact := decode(entry.body), Stepped) and "/call:" in fact.name
     ]
     return {name.replace("turn:", "").replace("call:", "") for name in names}
-
-
-def _is_crash(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return all(_is_crash(inner) for inner in error.exceptions)
-    return isinstance(error, Crash | asyncio.CancelledError)
 
 
 async def test_a_run_keeps_the_version_of_an_agent_that_it_began_with(

@@ -22,7 +22,8 @@ from remit.store.protocol import Store
 from remit.store.records import Query
 from remit.store.sqlite import SqliteStore
 from remit.testing.clock import ManualClock
-from remit.testing.crash import Crash, CrashStore
+from remit.testing.crash import CrashStore
+from remit.testing.life import is_crash
 from remit.values.results import Question
 from tests.fixtures_store import opened
 from tests.journeys.flows import Flows, hosting
@@ -134,7 +135,7 @@ async def lives(
         async with hosting(crash, clock, any_flow) as flows:
             return await live(flows, clock, any_flow, user, times_first=times_first), world
     except BaseException as error:
-        if not _is_crash(error):
+        if not is_crash(error):
             raise
     done = await recorded(store, user)
     before = Counter(world.effects)
@@ -153,12 +154,6 @@ async def recorded(store: Store, user: str) -> set[str]:
     steps = [fact for fact in facts if isinstance(fact, Stepped)]
     made = {fact.value.removeprefix("did ") for fact in steps if isinstance(fact.value, str)}
     return made | {fact.error.removeprefix("LookupError: ") for fact in steps if fact.error}
-
-
-def _is_crash(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return all(_is_crash(inner) for inner in error.exceptions)
-    return isinstance(error, Crash | asyncio.CancelledError)
 
 
 STEP, ASK, SLEEP = Do("step"), Do("ask"), Do("sleep")

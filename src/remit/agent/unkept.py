@@ -20,7 +20,8 @@ from remit.kernel.facts import AnyFact, Finished, Paused, decode
 from remit.kernel.interrupt import PauseWanted
 from remit.kernel.journal import UnkeptJournal
 from remit.kernel.lease import Lease
-from remit.kernel.run import ActiveRun, Surroundings, Tenure
+from remit.kernel.program import finished
+from remit.kernel.run import ActiveRun, Surroundings, Tenure, unseen
 from remit.tools.execute import GRACE
 from remit.values import codec, ids
 from remit.values.clock import Clock, SystemClock
@@ -50,7 +51,7 @@ async def run_unkept(plan: Plan, asking: Asking, on_event: OnEvent | None) -> Re
     around = Surroundings(
         clock=clock,
         lease=Lease(clock),
-        show=outbox.passing if outbox else _unseen,
+        show=outbox.passing if outbox else unseen,
         settle=outbox.settle if outbox else None,
     )
     run = ActiveRun(run_id, (), journal, around, Tenure(grace=GRACE))
@@ -79,13 +80,7 @@ async def _end(program: AgentProgram, run: ActiveRun, state: AgentState) -> Paus
         outcome = await program.follow(run, state)
     except PauseWanted as wanted:
         return Paused(asks=wanted.asks, at=run.now())
-    return Finished(
-        at=run.now(),
-        status=outcome.status,
-        finish=outcome.finish,
-        reason=outcome.reason,
-        output=outcome.output,
-    )
+    return finished(outcome, run.now())
 
 
 async def stream_unkept(plan: Plan, asking: Asking) -> AsyncIterator[Event]:
@@ -211,7 +206,3 @@ class _Outbox:
         except Exception as error:
             self._raised = error
             raise
-
-
-def _unseen(event: Any) -> None:
-    """Nobody reads along."""

@@ -37,6 +37,13 @@ def finished(outcome: Outcome, at: int) -> Finished:
     )
 
 
+def outcome_of(end: Finished) -> Outcome:
+    """How a program ended the run whose last fact is `end`."""
+    return Outcome(
+        status=end.status, finish=end.finish, reason=end.reason, error=end.error, output=end.output
+    )
+
+
 def told_error(error: BaseException) -> str:
     """What a journal says of an error: its class and its message."""
     try:

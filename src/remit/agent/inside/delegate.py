@@ -18,7 +18,7 @@ from remit.kernel.facts import Ask, Finished
 from remit.kernel.interrupt import PauseWanted, Unfit
 from remit.kernel.lease import RecordEnds
 from remit.kernel.nested import ASKED, END, Task, nested
-from remit.kernel.program import Outcome, told_error
+from remit.kernel.program import Outcome, outcome_of, told_error
 from remit.kernel.run import ActiveRun
 from remit.tools.result import render
 from remit.values.content import Call
@@ -106,11 +106,7 @@ def _is_of(agent: Any, program: str) -> bool:
 def _end(inner: ActiveRun) -> Outcome | None:
     """How the agent ended, as far as that is recorded."""
     end = next((fact for _, fact in inner.facts if isinstance(fact, Finished)), None)
-    if end is None:
-        return None
-    return Outcome(
-        status=end.status, finish=end.finish, reason=end.reason, error=end.error, output=end.output
-    )
+    return None if end is None else outcome_of(end)
 
 
 def _shown(run: ActiveRun, call: Call, program: str) -> Callable[[Any], None]:
